@@ -1,0 +1,17 @@
+//! The words and pure rules of Sync.
+//!
+//! No IO, no async, no clock and no randomness of its own: time and unique ids are arguments, so that every rule
+//! here can be tested with exact expected answers. Everything another crate says about organizations, call sites,
+//! operations, vendor changes and findings, it says with the types of this one.
+
+pub mod change;
+pub mod clock;
+pub mod cursor;
+pub mod graph;
+pub mod ids;
+pub mod join;
+pub mod operation;
+pub mod principal;
+pub mod provenance;
+pub mod rung;
+pub mod text;
