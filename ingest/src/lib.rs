@@ -1,1 +1,10 @@
-//! ingest
+//! From a tree of code to a snapshot: pure facts, no tenant, no database.
+//!
+//! [`index::index`] is the whole of it: walk, parse in children, link, bind, write.
+
+pub mod gate;
+pub mod index;
+pub mod manifests;
+pub mod pins;
+pub mod pool;
+pub mod snapshot;
