@@ -92,6 +92,12 @@ pub struct VendorChange {
     /// The enum value that came or went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+    /// What was there before, in the vendor's words: a type, a status, a set of values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// What is there now, in the vendor's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
     /// How bad, before the use at a call site is known.
     pub severity: Severity,
     /// The axis along which it takes effect; absent: by date alone.

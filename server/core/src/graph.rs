@@ -338,6 +338,12 @@ impl FileFacts {
     }
 }
 
+/// The digest under which [`CallSite::args_literals`] keeps a literal and the join compares an enum's value: of a
+/// string its content, of a number or boolean its JSON text.
+pub fn literal_digest(value: &str) -> String {
+    short_hash(&[value])
+}
+
 /// 8 bytes of SHA-256 over the length-prefixed parts, in hexadecimal: the ids of [`Client`]s and of calls.
 pub fn short_hash(parts: &[&str]) -> String {
     let mut hasher = Sha256::new();

@@ -1,0 +1,136 @@
+//! Version windows: what a client's pins say about when a change concerns it.
+
+use std::cmp::Ordering;
+
+use semver::Version;
+use time::Date;
+use time::macros::format_description;
+
+use super::Window;
+use super::index::FeedIndex;
+use crate::change::{Axis, VendorChange};
+use crate::graph::Client;
+
+/// When `change` concerns calls through `client`.
+pub(super) fn window(change: &VendorChange, client: Option<&Client>, index: &FeedIndex<'_>) -> Window {
+    match change.axis {
+        None => change.sunset.or(change.published_at).map_or(Window::Unknown, Window::Dated),
+        Some(Axis::Api) => client.and_then(|client| api_window(change, client, index)).unwrap_or(Window::Unknown),
+        Some(Axis::Sdk) => client.and_then(|client| sdk_window(change, client)).unwrap_or(Window::Unknown),
+    }
+}
+
+fn api_window(change: &VendorChange, client: &Client, index: &FeedIndex<'_>) -> Option<Window> {
+    let reached = |label: &str| reached(change, label, index);
+    match client.api_version_source.as_str() {
+        "literal" | "header" => Some(side(reached(client.api_version.as_deref()?)?)),
+        "sdk_default" => {
+            if let Some(label) = client.api_version.as_deref() {
+                return Some(side(reached(label)?));
+            }
+            let (low, high) = default_labels(client, index)?;
+            let (low, high) = (reached(low)?, reached(high)?);
+            (low == high).then(|| side(low))
+        }
+        // An account's or an environment's version is set outside of the code: nobody can tell from here.
+        _ => None,
+    }
+}
+
+fn sdk_window(change: &VendorChange, client: &Client) -> Option<Window> {
+    let introduced = Version::parse(change.to_version.as_deref()?).ok()?;
+    let (low, high) = sdk_bounds(client)?;
+    if low >= introduced {
+        Some(Window::Now)
+    } else if high.is_some_and(|high| high < introduced) {
+        Some(Window::OnUpgrade)
+    } else {
+        None
+    }
+}
+
+const fn side(reached: bool) -> Window {
+    if reached { Window::Now } else { Window::OnUpgrade }
+}
+
+/// Whether the pin `label` is at or past the change: by the feed's order, else by leading date, else not known.
+fn reached(change: &VendorChange, label: &str, index: &FeedIndex<'_>) -> Option<bool> {
+    let introduced_label = change.to_version.as_deref();
+    let introduced =
+        change.introduced_ordinal.or_else(|| index.api_ordinal(&change.vendor, introduced_label.unwrap_or_default()));
+    if let (Some(pin), Some(introduced)) = (index.api_ordinal(&change.vendor, label), introduced) {
+        return Some(pin >= introduced);
+    }
+    Some(leading_date(label)?.cmp(&leading_date(introduced_label?)?) != Ordering::Less)
+}
+
+/// The API versions that the oldest and the newest SDK version of the client's pin send by default.
+fn default_labels<'a>(client: &Client, index: &FeedIndex<'a>) -> Option<(&'a str, &'a str)> {
+    let releases = index.releases(&client.vendor, client.package.as_deref()?);
+    let Some((low, high)) = sdk_bounds(client) else {
+        // The version is not known, but it does not matter where every version sends the same.
+        let first = releases.first()?.default_api?;
+        return releases.iter().all(|release| release.default_api == Some(first)).then_some((first, first));
+    };
+    let at = |version: &Version| {
+        releases.iter().take_while(|release| release.version <= *version).last().and_then(|release| release.default_api)
+    };
+    let high = match high {
+        Some(high) => at(&high)?,
+        None => return None,
+    };
+    Some((at(&low)?, high))
+}
+
+/// The lowest and the highest version that the pin allows; no highest where the range is open.
+fn sdk_bounds(client: &Client) -> Option<(Version, Option<Version>)> {
+    let text = client.sdk_version.as_deref()?.trim();
+    match client.sdk_version_source.as_str() {
+        "lockfile" => Version::parse(text).ok().map(|version| (version.clone(), Some(version))),
+        "manifest_range" => range_bounds(text),
+        _ => None,
+    }
+}
+
+/// The bounds of one npm comparator: `1.2.3`, `^1.2.3`, `~1.2`, `1.x`, `>=1.2.3`. Anything else is not understood.
+fn range_bounds(range: &str) -> Option<(Version, Option<Version>)> {
+    if let Ok(exact) = Version::parse(range.trim_start_matches(['=', 'v'])) {
+        return Some((exact.clone(), Some(exact)));
+    }
+    let (operator, rest) = match range {
+        r if r.starts_with(">=") => (">=", r[2..].trim()),
+        r if r.starts_with('^') => ("^", r[1..].trim()),
+        r if r.starts_with('~') => ("~", r[1..].trim()),
+        r => ("x", r),
+    };
+    let numbers: Vec<&str> = rest.split('.').take_while(|part| !matches!(*part, "x" | "X" | "*")).collect();
+    let full = match numbers.as_slice() {
+        [major] => format!("{major}.0.0"),
+        [major, minor] => format!("{major}.{minor}.0"),
+        _ => rest.to_owned(),
+    };
+    let low = Version::parse(&full).ok()?;
+    let below = |major: u64, minor: u64, patch: u64| {
+        // The highest version under an exclusive bound: no release of the next one, pre-releases aside.
+        let mut bound = Version::new(major, minor, patch);
+        bound.pre = semver::Prerelease::new("0").unwrap_or_default();
+        Some(bound)
+    };
+    let high = match (operator, numbers.len()) {
+        (">=", _) => None,
+        ("^", _) if low.major > 0 => below(low.major + 1, 0, 0),
+        ("^", 1) => below(1, 0, 0),
+        ("^", _) if low.minor > 0 => below(0, low.minor + 1, 0),
+        ("^", 2) => below(0, 1, 0),
+        ("^", _) => below(0, 0, low.patch + 1),
+        ("~" | "x", 1) => below(low.major + 1, 0, 0),
+        ("~", _) | ("x", 2) => below(low.major, low.minor + 1, 0),
+        _ => return None,
+    };
+    Some((low, high))
+}
+
+/// The date that a label begins with: `2025-03-31.basil` is of 2025-03-31.
+fn leading_date(label: &str) -> Option<Date> {
+    Date::parse(label.get(..10)?, format_description!("[year]-[month]-[day]")).ok()
+}
