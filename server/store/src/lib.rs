@@ -1,1 +1,35 @@
-//! server/store
+//! The only crate that says SQL.
+//!
+//! There is no pool to hold: work happens in a transaction of an organization ([`Store::begin`], [`Store::begin_write`]),
+//! of an organization that is still being authenticated ([`Store::authenticate`]), or of no organization at all
+//! ([`Store::system`]). Each ends with `commit(self)`; dropped without it, nothing of it happened.
+
+mod audit;
+mod call_sites;
+mod error;
+mod facts;
+mod feed;
+mod findings;
+mod identity;
+mod indexes;
+mod migrate;
+mod organizations;
+mod pool;
+mod repositories;
+mod swap;
+mod tx;
+
+pub use audit::{AuditEvent, AuditOutcome, Outcome, Protocol, Refusal};
+pub use call_sites::{CallSiteCounts, CallSiteFilter, CallSiteRow, IndexedSite, OperationUse};
+pub use error::StoreError;
+pub use facts::{FileRow, PathState, SymbolLine};
+pub use feed::{Adoption, ChangePage, ChangeRow, FeedRow, FeedSource, JoinedFeed, Since, VerifiedFeed};
+pub use findings::{FindingFilter, FindingPosition, FindingRow, SummaryRow};
+pub use identity::{Member, NewMember, NewToken, TokenRow};
+pub use indexes::{Index, IndexCounts};
+pub use migrate::{migrate, pending_migrations};
+pub use organizations::{Organization, OrganizationState};
+pub use pool::{PoolOptions, Store};
+pub use repositories::{NewRepository, Repository, RepositoryState};
+pub use swap::{SnapshotFacts, Swap};
+pub use tx::{AuthTx, SystemTx, Tx};
