@@ -5,3 +5,4 @@
 
 pub mod audit;
 pub mod clock;
+pub mod postgres;

@@ -27,7 +27,7 @@ pub use feed::{Adoption, ChangePage, ChangeRow, FeedRow, FeedSource, JoinedFeed,
 pub use findings::{FindingFilter, FindingPosition, FindingRow, SummaryRow};
 pub use identity::{Member, NewMember, NewToken, TokenRow};
 pub use indexes::{Index, IndexCounts};
-pub use migrate::{migrate, pending_migrations};
+pub use migrate::{create_database, migrate, pending_migrations};
 pub use organizations::{Organization, OrganizationState};
 pub use pool::{PoolOptions, Store};
 pub use repositories::{NewRepository, Repository, RepositoryState};

@@ -17,3 +17,10 @@ pub async fn pending_migrations(owner_url: &str) -> Result<Vec<(i64, String)>, S
     let _ = owner_url;
     Err(crate::tx::pending())
 }
+
+/// On a private server: makes the owner role (not a superuser), and a database of that owner, where they are missing.
+/// `superuser_url` names the maintenance database.
+pub async fn create_database(superuser_url: &str, owner: &str, database: &str) -> Result<(), StoreError> {
+    let _ = (superuser_url, owner, database);
+    Err(crate::tx::pending())
+}
