@@ -2,6 +2,7 @@
 //!
 //! [`index::index`] is the whole of it: walk, parse in children, link, bind, write.
 
+pub mod catalog;
 pub mod gate;
 pub mod index;
 pub mod manifests;

@@ -1,0 +1,59 @@
+//! `catalog check`: what a vendor file can get wrong although it loads.
+
+use std::collections::BTreeSet;
+
+use super::Catalog;
+
+/// Every defect found, in words; empty for a sound catalog.
+pub fn check(catalog: &Catalog) -> Vec<String> {
+    let mut defects = vec![];
+    for package in &catalog.packages {
+        let name = &package.name;
+        if package.editions.is_empty() {
+            defects.push(format!("{name}: no recorded version"));
+        }
+        for pair in package.editions.windows(2) {
+            if pair[0].version.major >= pair[1].version.major {
+                defects.push(format!(
+                    "{name}: versions {} and {} are not ascending majors",
+                    pair[0].version, pair[1].version
+                ));
+            }
+        }
+        for (chain, entries) in &package.chains {
+            let mut seen = BTreeSet::new();
+            let all: Vec<u8> = (0..u8::try_from(package.editions.len()).unwrap_or(u8::MAX)).collect();
+            for entry in entries {
+                let editions = if entry.editions.is_empty() { &all } else { &entry.editions };
+                if editions.iter().any(|edition| !seen.insert(*edition)) {
+                    defects.push(format!("{name}: `{chain}` requests two operations in one version"));
+                }
+            }
+        }
+    }
+    for (vendor, routes) in catalog.vendors.iter().zip(&catalog.routes) {
+        for route in routes {
+            let text = route.operation.as_str();
+            let balanced = text.matches('{').count() == text.matches('}').count();
+            if !balanced || text.contains(char::is_whitespace) && text.split(' ').count() > 2 || text.contains("//") {
+                defects.push(format!("{}: `{text}` is no template", vendor.id));
+            }
+            if route.segments.iter().any(|segment| matches!(segment, super::route::Segment::Literal(text) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))) {
+                defects.push(format!("{}: `{text}` has a concrete id", vendor.id));
+            }
+        }
+        for server in &vendor.servers {
+            let plain = server.host.strip_prefix("*.").unwrap_or(&server.host);
+            let labels: Vec<&str> = plain.split('.').collect();
+            let label =
+                |label: &&str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            if labels.len() < 2
+                || !labels.iter().all(label)
+                || !(server.base.is_empty() || server.base.starts_with('/'))
+            {
+                defects.push(format!("{}: `{}{}` is no server", vendor.id, server.host, server.base));
+            }
+        }
+    }
+    defects
+}

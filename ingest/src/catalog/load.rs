@@ -1,0 +1,422 @@
+//! Reading vendor files and resolving the names in them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use semver::Version;
+use sha2::{Digest, Sha256};
+use sync_core::operation::{Operation, erase};
+
+use super::Catalog;
+use super::file::{ArgumentsFile, DispatchFile, DispatchKind, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile};
+use super::model::{
+    Arguments, ChainEntry, ClientOptions, ClientShape, Dispatch, Edition, Module, OperationEntry, Package, PackageId,
+    Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
+};
+use super::route::{self, Route};
+
+/// A catalog that cannot be used. The message names the file, what is wrong in it, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// The folder or a file in it cannot be read.
+    #[error("cannot read catalog `{}`: {source}; check the path and its permissions", path.display())]
+    Unreadable {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not a vendor file of this format.
+    #[error(
+        "catalog file `{file}` is not a vendor file: {reason}; its format is described in ingest/catalog/README.md"
+    )]
+    Malformed {
+        /// File name.
+        file: String,
+        /// Parser's words with line and column.
+        reason: String,
+    },
+    /// A file says something that contradicts itself or another file.
+    #[error("catalog file `{file}`: {reason}; correct the file")]
+    Contradiction {
+        /// File name.
+        file: String,
+        /// What contradicts.
+        reason: String,
+    },
+}
+
+/// The lowest version that a pinned version or range (`14.25.0`, `^14.1`, `>=8 <9`, `14`) allows.
+pub(super) fn lowest_version(text: &str) -> Option<Version> {
+    let start = text.find(|c: char| c.is_ascii_digit())?;
+    let digits = &text[start..];
+    let end = digits.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(digits.len());
+    let mut numbers = digits[..end].split('.').map(|number| number.parse::<u64>().ok());
+    let major = numbers.next().flatten()?;
+    let mut next = || numbers.next().flatten().unwrap_or(0);
+    Some(Version::new(major, next(), next()))
+}
+
+pub(super) fn from_folder(dir: &Path) -> Result<Catalog, CatalogError> {
+    let unreadable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| CatalogError::Unreadable { path, source }
+    };
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).map_err(unreadable(dir))? {
+        let path = entry.map_err(unreadable(dir))?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            files.insert(name, std::fs::read_to_string(&path).map_err(unreadable(&path))?);
+        }
+    }
+    from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+}
+
+/// Files must come sorted by name: the version is a hash over them in order.
+pub(super) fn from_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Catalog, CatalogError> {
+    let mut hasher = Sha256::new();
+    let mut parsed = vec![];
+    for (name, text) in files {
+        for part in [name, text] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        let file: VendorFile = serde_json::from_str(text)
+            .map_err(|e| CatalogError::Malformed { file: name.to_owned(), reason: e.to_string() })?;
+        if file.format != FORMAT {
+            let reason = format!("format {} is not {FORMAT}", file.format);
+            return Err(CatalogError::Malformed { file: name.to_owned(), reason });
+        }
+        parsed.push((name.to_owned(), file));
+    }
+    let mut catalog = Catalog {
+        version: hex::encode(&hasher.finalize()[..8]),
+        vendors: vec![],
+        packages: vec![],
+        shapes: vec![],
+        modules: HashMap::new(),
+        routes: vec![],
+        hosts: vec![],
+    };
+    let names = declare(&mut catalog, &parsed)?;
+    let mut package = 0;
+    for (name, file) in parsed {
+        let at = Place { file: name, names: &names };
+        for given in file.packages {
+            let id = PackageId(package);
+            package += 1;
+            fill(&mut catalog, &at, id, given)?;
+        }
+    }
+    Ok(catalog)
+}
+
+/// Names of shapes: `package name` and `shape name` to its index.
+type Names = HashMap<(String, String), ShapeId>;
+
+struct Place<'a> {
+    file: String,
+    names: &'a Names,
+}
+
+impl Place<'_> {
+    fn wrong(&self, reason: String) -> CatalogError {
+        CatalogError::Contradiction { file: self.file.clone(), reason }
+    }
+
+    /// `shape`, or `package:shape` for one of another package.
+    fn shape(&self, package: &str, reference: &str) -> Result<ShapeId, CatalogError> {
+        let (package, shape) = reference.rsplit_once(':').unwrap_or((package, reference));
+        self.names
+            .get(&(package.to_owned(), shape.to_owned()))
+            .copied()
+            .ok_or_else(|| self.wrong(format!("no shape `{shape}` in package `{package}`")))
+    }
+}
+
+/// First pass: gives vendors, packages, shapes and routes their indexes, so that the second can refer to any of them.
+fn declare(catalog: &mut Catalog, parsed: &[(String, VendorFile)]) -> Result<Names, CatalogError> {
+    let mut names = Names::new();
+    for (name, file) in parsed {
+        let wrong = |reason: String| CatalogError::Contradiction { file: name.clone(), reason };
+        let vendor = VendorId(index(catalog.vendors.len()).ok_or_else(|| wrong("too many vendors".to_owned()))?);
+        if catalog.vendors.iter().any(|known| known.id == file.vendor) {
+            return Err(wrong(format!("vendor `{}` is declared twice", file.vendor)));
+        }
+        let server = |host: &str, base: &str| Server {
+            host: host.to_ascii_lowercase(),
+            base: base.trim_end_matches('/').to_owned(),
+        };
+        let mut named_only = vec![];
+        for given in &file.servers {
+            let server = server(&given.host, &given.base);
+            if given.named_only {
+                named_only.push(server.host.clone());
+            }
+            catalog.hosts.push((server, vendor));
+        }
+        catalog.vendors.push(Vendor {
+            id: file.vendor.clone(),
+            servers: file.servers.iter().map(|given| server(&given.host, &given.base)).collect(),
+            api_version_header: file.api_version_header.as_ref().map(|header| header.to_ascii_lowercase()),
+            enum_keys: file.enum_keys.iter().map(|(operation, keys)| (erase(operation), keys.clone())).collect(),
+        });
+        let mut routes = vec![];
+        let operations = file.packages.iter().flat_map(|package| package.operations.keys().chain(package.added.keys()));
+        for text in operations.chain(&file.routes) {
+            let (host, operation) = operation(text).ok_or_else(|| wrong(format!("`{text}` is no operation")))?;
+            let (method, path) = operation.as_str().split_once(' ').unwrap_or_default();
+            if let Some(host) = &host
+                && !named_only.contains(host)
+                && !file.servers.iter().any(|server| server.host == *host)
+            {
+                return Err(wrong(format!("`{text}` names a host that is none of the vendor's servers")));
+            }
+            // What a name in parentheses tells apart, a path cannot.
+            if !operation.as_str().ends_with(')') {
+                routes.push(Route { method: method.to_owned(), host, segments: route::segments(path), operation });
+            }
+        }
+        catalog.routes.push(routes);
+        for package in &file.packages {
+            let id = PackageId(index(catalog.packages.len()).ok_or_else(|| wrong("too many packages".to_owned()))?);
+            catalog.packages.push(Package {
+                vendor,
+                name: package.name.clone(),
+                editions: vec![],
+                arguments: Arguments::None,
+                options_keys: vec![],
+                client_options: ClientOptions::default(),
+                local: vec![],
+                suffixes: vec![],
+                dispatch: BTreeMap::new(),
+                optional_prefixes: vec![],
+                chains: BTreeMap::new(),
+            });
+            for shape in package.shapes.keys() {
+                declare_shape(catalog, &mut names, id, &package.name, shape)
+                    .ok_or_else(|| wrong(format!("shape `{shape}` of `{}` is declared twice", package.name)))?;
+            }
+            for command in commands(package) {
+                declare_shape(catalog, &mut names, id, &package.name, &command);
+                declare_shape(catalog, &mut names, id, &package.name, &format!("new {command}"));
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn index(len: usize) -> Option<u16> {
+    u16::try_from(len).ok()
+}
+
+fn declare_shape(
+    catalog: &mut Catalog,
+    names: &mut Names,
+    package: PackageId,
+    package_name: &str,
+    name: &str,
+) -> Option<()> {
+    let id = ShapeId(u32::try_from(catalog.shapes.len()).ok()?);
+    if names.insert((package_name.to_owned(), name.to_owned()), id).is_some() {
+        return None;
+    }
+    catalog.shapes.push(Shape {
+        package,
+        name: name.to_owned(),
+        client: None,
+        members: BTreeMap::new(),
+        construct: None,
+        call: None,
+        callback: None,
+        command: None,
+        own_url: false,
+    });
+    Some(())
+}
+
+/// Commands that a package's chains send: `PutObjectCommand` of `send(PutObjectCommand)`. Each is an exported class.
+fn commands(package: &PackageFile) -> Vec<String> {
+    let chains = package.operations.values().chain(package.added.values()).flatten();
+    let mut out: Vec<String> = chains
+        .filter_map(|chain| {
+            let chain = chain.split(' ').next()?;
+            Some(chain.strip_prefix("send(")?.strip_suffix(')')?.to_owned())
+        })
+        .filter(|command| !command.is_empty())
+        .collect();
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// `METHOD /path`, or `METHOD host/path` where only that host answers it.
+fn operation(text: &str) -> Option<(Option<String>, Operation)> {
+    let (method, rest) = text.split_once(' ')?;
+    let slash = rest.find('/')?;
+    let valid = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase());
+    let host = (slash > 0).then(|| rest[..slash].to_owned());
+    valid.then(|| (host, Operation::from_text(format!("{method} {}", &rest[slash..]))))
+}
+
+/// Second pass: a package's content.
+fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile) -> Result<(), CatalogError> {
+    let commands = commands(&given);
+    for (name, shape) in given.shapes {
+        fill_shape(catalog, at, &given.name, &name, shape)?;
+    }
+    for command in &commands {
+        let (class, value) = (at.shape(&given.name, command)?, at.shape(&given.name, &format!("new {command}"))?);
+        catalog.shapes[class.0 as usize].construct = Some(value);
+        catalog.shapes[value.0 as usize].command = Some(format!("send({command})"));
+    }
+    for module in given.modules {
+        let resolve = |names: BTreeMap<String, String>| {
+            names
+                .into_iter()
+                .map(|(name, shape)| Ok((name, at.shape(&given.name, &shape)?)))
+                .collect::<Result<BTreeMap<_, _>, CatalogError>>()
+        };
+        let mut exports = resolve(module.exports)?;
+        if module.specifiers.first().is_some_and(|specifier| *specifier == given.name) {
+            for command in &commands {
+                exports.insert(command.clone(), at.shape(&given.name, command)?);
+            }
+        }
+        let version = |text: &str| {
+            Version::parse(text).map_err(|e| at.wrong(format!("version `{text}` of `{}`: {e}", given.name)))
+        };
+        let resolved = Module {
+            package: id,
+            pinned_as: module.pinned_as.unwrap_or_else(|| given.name.clone()),
+            versions: module
+                .versions
+                .iter()
+                .map(|(from, edition)| Ok((version(from)?, version(edition)?)))
+                .collect::<Result<_, CatalogError>>()?,
+            itself: module.itself.map(|shape| at.shape(&given.name, &shape)).transpose()?,
+            exports,
+            types: resolve(module.types)?,
+        };
+        for specifier in module.specifiers {
+            if catalog.modules.insert(specifier.clone(), resolved.clone()).is_some() {
+                return Err(at.wrong(format!("`{specifier}` is declared twice")));
+            }
+        }
+    }
+    let mut editions = vec![];
+    for edition in given.editions {
+        let version = Version::parse(&edition.version)
+            .map_err(|e| at.wrong(format!("version `{}` of `{}`: {e}", edition.version, given.name)))?;
+        editions.push(Edition { version, envelope: edition.envelope });
+    }
+    let arguments = given.arguments.into();
+    let mut chains: BTreeMap<String, Vec<ChainEntry>> = BTreeMap::new();
+    for (text, given_chains) in given.operations.iter().chain(&given.added) {
+        let (_, operation) = operation(text).ok_or_else(|| at.wrong(format!("`{text}` is no operation")))?;
+        for chain in given_chains {
+            let (chain, editions) = ranged(chain, &editions)
+                .ok_or_else(|| at.wrong(format!("`{chain}` of `{}` names an unknown version", given.name)))?;
+            let arguments = given.chain_arguments.get(chain).map_or(arguments, |rule| (*rule).into());
+            let entry = OperationEntry { operation: operation.clone(), arguments };
+            chains.entry(chain.to_owned()).or_default().push(ChainEntry { editions, entry });
+        }
+    }
+    let mut dispatch: BTreeMap<String, Vec<Dispatch>> = BTreeMap::new();
+    for given_dispatch in given.dispatch {
+        let chain = given_dispatch.chain.clone();
+        let resolved = resolve_dispatch(given_dispatch)
+            .ok_or_else(|| at.wrong(format!("dispatch `{chain}` of `{}` lacks its method or path", given.name)))?;
+        dispatch.entry(chain).or_default().push(resolved);
+    }
+    let package = &mut catalog.packages[usize::from(id.0)];
+    package.editions = editions;
+    package.arguments = arguments;
+    package.options_keys = given.options_keys;
+    package.client_options = ClientOptions {
+        argument: given.client_options.argument,
+        base_url: given.client_options.base_url,
+        api_version: given.client_options.api_version,
+        api_version_default: given.client_options.api_version_default.unwrap_or_else(|| "unknown".to_owned()),
+    };
+    package.local = given.local;
+    package.suffixes = given.suffixes.into_iter().map(|(tail, kind)| Suffix { tail, kind }).collect();
+    package.dispatch = dispatch;
+    package.optional_prefixes = given.optional_prefixes;
+    package.chains = chains;
+    Ok(())
+}
+
+fn fill_shape(
+    catalog: &mut Catalog,
+    at: &Place<'_>,
+    package: &str,
+    name: &str,
+    given: ShapeFile,
+) -> Result<(), CatalogError> {
+    let id = at.shape(package, name)?;
+    let members = given
+        .members
+        .into_iter()
+        .map(|(member, shape)| Ok((member, at.shape(package, &shape)?)))
+        .collect::<Result<_, CatalogError>>()?;
+    let optional = |reference: Option<String>| reference.map(|shape| at.shape(package, &shape)).transpose();
+    let construct = optional(given.construct)?;
+    let call = optional(given.call)?;
+    let callback = given.callback.map(|(parameter, shape)| Ok((parameter, at.shape(package, &shape)?))).transpose()?;
+    let shape = &mut catalog.shapes[id.0 as usize];
+    shape.client = given.client.map(|prefix| ClientShape { prefix, selector: given.selector });
+    shape.members = members;
+    shape.construct = construct;
+    shape.call = call;
+    shape.callback = callback;
+    shape.own_url = given.own_url;
+    Ok(())
+}
+
+/// A chain with the recorded versions that have it: `files.del @4`.
+fn ranged<'a>(text: &'a str, editions: &[Edition]) -> Option<(&'a str, Vec<u8>)> {
+    let Some((chain, majors)) = text.split_once(" @") else { return Some((text, vec![])) };
+    let mut out = vec![];
+    for major in majors.split(',') {
+        let major: u64 = major.parse().ok()?;
+        let index = editions.iter().position(|edition| edition.version.major == major)?;
+        out.push(u8::try_from(index).ok()?);
+    }
+    Some((chain, out))
+}
+
+fn resolve_dispatch(given: DispatchFile) -> Option<Dispatch> {
+    let source = |given: SourceFile| match given {
+        SourceFile::Argument(index) => Source::Argument(index),
+        SourceFile::Option(index, key) => Source::Option(index, key),
+        SourceFile::Fixed(text) => Source::Fixed(text),
+    };
+    let argument = given.argument;
+    let keys = match given.keys {
+        Some(SourceFile::Argument(index)) => index,
+        _ => argument + 1,
+    };
+    Some(match given.by {
+        DispatchKind::Route => Dispatch::Route { argument, keys },
+        DispatchKind::Reference => Dispatch::Reference { argument, keys },
+        DispatchKind::Chain => Dispatch::Chain { argument, keys },
+        DispatchKind::Command => Dispatch::Command { argument },
+        DispatchKind::Path => {
+            Dispatch::Path { method: source(given.method?), path: source(given.path?), keys: given.keys.map(source) }
+        }
+    })
+}
+
+impl From<ArgumentsFile> for Arguments {
+    fn from(given: ArgumentsFile) -> Self {
+        match given {
+            ArgumentsFile::At(index) => Self::At(index),
+            ArgumentsFile::AfterPath => Self::AfterPath,
+            ArgumentsFile::FirstObject => Self::FirstObject,
+            ArgumentsFile::Nested => Self::Nested,
+            ArgumentsFile::None => Self::None,
+        }
+    }
+}

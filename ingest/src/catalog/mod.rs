@@ -1,0 +1,263 @@
+//! The catalog: which import gives a vendor's client, and which member of it requests which operation.
+//!
+//! One data file a vendor (`ingest/catalog/*.json`, described in the README beside them) is embedded in the binary.
+
+mod check;
+mod embedded;
+mod file;
+mod load;
+mod model;
+mod route;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use sync_core::operation::Operation;
+
+pub use check::check;
+pub use load::CatalogError;
+pub use model::{
+    Arguments, ChainSegment, ClientOptions, ClientShape, Dispatch, Edition, Meaning, Module, OperationEntry, Package,
+    PackageId, Server, Shape, ShapeId, Source, Suffix, SuffixKind, UrlPart, UrlPattern, Vendor, VendorId, chain_text,
+};
+use route::Route;
+
+/// Vendor facts, resolved and indexed.
+#[derive(Debug)]
+pub struct Catalog {
+    version: String,
+    vendors: Vec<Vendor>,
+    packages: Vec<Package>,
+    shapes: Vec<Shape>,
+    modules: HashMap<String, Module>,
+    routes: Vec<Vec<Route>>,
+    hosts: Vec<(Server, VendorId)>,
+}
+
+impl Catalog {
+    /// The catalog of this build.
+    pub fn embedded() -> Result<&'static Self, &'static CatalogError> {
+        static EMBEDDED: OnceLock<Result<Catalog, CatalogError>> = OnceLock::new();
+        EMBEDDED.get_or_init(|| load::from_files(embedded::FILES.iter().map(|(name, text)| (*name, *text)))).as_ref()
+    }
+
+    /// The catalog of a folder of vendor files.
+    pub fn load(dir: &Path) -> Result<Self, CatalogError> {
+        load::from_folder(dir)
+    }
+
+    /// A hash over its files, 16 hexadecimal digits.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What an import of this specifier gives, if it is of a vendor's package.
+    pub fn module(&self, specifier: &str) -> Option<&Module> {
+        self.modules.get(specifier)
+    }
+
+    /// The package whose clients an import of this specifier gives.
+    pub fn package(&self, specifier: &str) -> Option<&Package> {
+        self.module(specifier).map(|module| self.package_of(module.package))
+    }
+
+    /// A package by its index.
+    ///
+    /// # Panics
+    /// Only where the index is of another catalog.
+    pub fn package_of(&self, id: PackageId) -> &Package {
+        &self.packages[usize::from(id.0)]
+    }
+
+    /// A vendor by its index.
+    ///
+    /// # Panics
+    /// Only where the index is of another catalog.
+    pub fn vendor(&self, id: VendorId) -> &Vendor {
+        &self.vendors[usize::from(id.0)]
+    }
+
+    /// A shape by its index.
+    ///
+    /// # Panics
+    /// Only where the index is of another catalog.
+    pub fn shape(&self, id: ShapeId) -> &Shape {
+        &self.shapes[id.0 as usize]
+    }
+
+    /// What a value imported under this name is: a name, `default`, or `*` for the namespace's own value
+    /// ([`Module::itself`], which is also what `require(…)` gives where it is called or constructed).
+    pub fn exported(&self, specifier: &str, name: &str) -> Option<ShapeId> {
+        let module = self.module(specifier)?;
+        if name == "*" { module.itself } else { module.exports.get(name).copied() }
+    }
+
+    /// What a value is whose declared type was imported under this name: a listed type, or what the exported class of
+    /// that name constructs.
+    pub fn declared(&self, specifier: &str, name: &str) -> Option<ShapeId> {
+        let module = self.module(specifier)?;
+        if let Some(shape) = module.types.get(name) {
+            return Some(*shape);
+        }
+        let class = if name == "*" { module.itself? } else { *module.exports.get(name)? };
+        self.shape(class).construct
+    }
+
+    /// The recorded version that stands for a pinned version of a module's package: the same or the nearest lower
+    /// one, else the lowest; the newest where nothing is pinned. An index into [`Package::editions`].
+    pub fn edition(&self, module: &Module, pinned: Option<&str>) -> usize {
+        let package = self.package_of(module.package);
+        let newest = package.editions.len().saturating_sub(1);
+        let Some(version) = pinned.and_then(load::lowest_version) else { return newest };
+        let version = if module.versions.is_empty() {
+            version
+        } else {
+            match module.versions.iter().rev().find(|(from, _)| *from <= version).or_else(|| module.versions.first()) {
+                Some((_, edition)) => edition.clone(),
+                None => return newest,
+            }
+        };
+        package.editions.iter().rposition(|edition| edition.version.major <= version.major).unwrap_or(0)
+    }
+
+    /// What a chain on a client of this package means in a recorded version. `chain` carries the client's prefix.
+    pub fn meaning<'c>(&'c self, package: &'c Package, edition: usize, chain: &str) -> Meaning<'c> {
+        let found = self.meaning_of(package, edition, chain);
+        if found == Meaning::Unknown {
+            for prefix in &package.optional_prefixes {
+                let found = self.meaning_of(package, edition, &format!("{prefix}.{chain}"));
+                if found != Meaning::Unknown {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    fn meaning_of<'c>(&'c self, package: &'c Package, edition: usize, chain: &str) -> Meaning<'c> {
+        if let Some(entry) = package.entry(edition, chain) {
+            return Meaning::Operation(entry, None);
+        }
+        if let Some(dispatch) = package.dispatch.get(chain) {
+            return Meaning::Dispatch(dispatch);
+        }
+        if package.is_local(chain) {
+            return Meaning::Local;
+        }
+        for suffix in &package.suffixes {
+            if let Some(head) = chain.strip_suffix(suffix.tail.as_str())
+                && let Some(entry) = package.entry(edition, head)
+            {
+                return Meaning::Operation(entry, Some(suffix));
+            }
+        }
+        // The longest head that is a call of an operation makes the rest a matter of its result.
+        let mut head = chain;
+        while let Some(at) = head.rfind("()") {
+            head = &head[..at];
+            if let Some(entry) = package.entry(edition, head) {
+                return Meaning::Continuation(entry);
+            }
+        }
+        Meaning::Unknown
+    }
+
+    /// The operation that a chain requests at a version of the package, suffixes (paging, wrappers) included.
+    pub fn operation(
+        &self,
+        package: &Package,
+        version: Option<&str>,
+        chain: &[ChainSegment],
+    ) -> Option<OperationEntry> {
+        let edition = package.edition(version);
+        match self.meaning(package, edition, &chain_text(chain)) {
+            Meaning::Operation(entry, _) => Some(entry.clone()),
+            _ => None,
+        }
+    }
+
+    /// The operation that a plain HTTP request reaches: the host must be a vendor's server, the path must match
+    /// exactly one most specific template and the method must be the template's (or `HEAD` of a `GET`).
+    pub fn route(&self, method: &str, url: &UrlPattern) -> Option<(&Vendor, Operation)> {
+        let host = url.host.to_ascii_lowercase();
+        let mut found: Option<(&Vendor, Operation)> = None;
+        for (server, vendor) in self.hosts.iter().filter(|(server, _)| server.covers(&host)) {
+            let routes = &self.routes[usize::from(vendor.0)];
+            let Some(operation) = route::find(routes, server, method, &url.path) else { continue };
+            match &found {
+                Some((_, known)) if *known != operation => return None,
+                Some(_) => {}
+                None => found = Some((self.vendor(*vendor), operation)),
+            }
+        }
+        found
+    }
+
+    /// The operation that a route written out for a vendor's client names: `POST /repos/{owner}/{repo}/issues`, with
+    /// parameters as `{x}` or `:x`, or with values in their places.
+    pub fn route_text(&self, vendor: VendorId, method: &str, path: &[UrlPart]) -> Option<Operation> {
+        let server = Server { host: String::new(), base: String::new() };
+        route::find(&self.routes[usize::from(vendor.0)], &server, method, path)
+    }
+
+    /// The vendor that answers at a host.
+    pub fn vendor_of_host(&self, host: &str) -> Option<&Vendor> {
+        let host = host.to_ascii_lowercase();
+        self.hosts.iter().find(|(server, _)| server.covers(&host)).map(|(_, vendor)| self.vendor(*vendor))
+    }
+
+    /// Argument keys of an operation whose literal values are worth a digest.
+    pub fn enum_keys(&self, vendor: VendorId, operation: &Operation) -> &[String] {
+        self.vendor(vendor).enum_keys.get(&operation.erased()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every vendor, sorted by id.
+    pub fn vendors(&self) -> impl Iterator<Item = &Vendor> {
+        self.vendors.iter()
+    }
+
+    /// Every import specifier with what it gives, sorted.
+    pub fn modules(&self) -> BTreeMap<&str, &Module> {
+        self.modules.iter().map(|(specifier, module)| (specifier.as_str(), module)).collect()
+    }
+}
+
+impl Package {
+    /// The recorded version for a version of this package itself; see [`Catalog::edition`].
+    pub fn edition(&self, version: Option<&str>) -> usize {
+        let newest = self.editions.len().saturating_sub(1);
+        let Some(version) = version.and_then(load::lowest_version) else { return newest };
+        self.editions.iter().rposition(|edition| edition.version.major <= version.major).unwrap_or(0)
+    }
+
+    /// What the chain requests in the recorded version; where that version does not have it, in the nearest lower one
+    /// that does, else in the nearest higher one.
+    fn entry(&self, edition: usize, chain: &str) -> Option<&OperationEntry> {
+        let entries = self.chains.get(chain)?;
+        let in_edition = |wanted: usize| {
+            entries.iter().find(|entry| {
+                entry.editions.is_empty() || entry.editions.iter().any(|known| usize::from(*known) == wanted)
+            })
+        };
+        let lower = (0..=edition).rev().find_map(in_edition);
+        lower.or_else(|| (edition + 1..self.editions.len()).find_map(in_edition)).map(|entry| &entry.entry)
+    }
+
+    fn is_local(&self, chain: &str) -> bool {
+        self.local.iter().any(|local| match local.strip_suffix(".*") {
+            Some(head) => chain.strip_prefix(head).is_some_and(|rest| rest.starts_with(['.', '('])),
+            None => local == chain,
+        })
+    }
+}
+
+impl Server {
+    /// Whether a host in lower case is (one of) this server's.
+    pub fn covers(&self, host: &str) -> bool {
+        match self.host.strip_prefix('*') {
+            Some(tail) => host.len() > tail.len() && host.ends_with(tail),
+            None => self.host == host,
+        }
+    }
+}

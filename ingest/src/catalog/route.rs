@@ -1,0 +1,248 @@
+//! Matching a path against the templates of a vendor.
+
+use sync_core::operation::Operation;
+
+use super::model::{Server, UrlPart};
+
+/// A template, ready to match.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    pub(super) method: String,
+    /// The only host at which it answers, where it says one.
+    pub(super) host: Option<String>,
+    pub(super) segments: Vec<Segment>,
+    pub(super) operation: Operation,
+}
+
+/// A segment of a template: literal text around at most a few parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    Literal(String),
+    /// One parameter that is the whole segment.
+    Parameter,
+    /// The texts before, between and after several parameters, or around one.
+    Mixed(Vec<String>),
+    /// `{name+}`, `{+name}`: the rest of the path, at least one segment.
+    Rest,
+}
+
+/// Splits a template (`/v1/charges/{charge}/capture`) into segments.
+pub(super) fn segments(path: &str) -> Vec<Segment> {
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    path.split('/').filter(|segment| !segment.is_empty()).map(segment).collect()
+}
+
+fn segment(text: &str) -> Segment {
+    if text.strip_prefix(':').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic())) {
+        return Segment::Parameter;
+    }
+    if text.starts_with("{+") || (text.starts_with('{') && text.ends_with("+}")) {
+        return Segment::Rest;
+    }
+    let mut texts = vec![];
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('{')
+        && let Some((_, after)) = behind.split_once('}')
+    {
+        texts.push(before.to_owned());
+        rest = after;
+    }
+    if texts.is_empty() {
+        return Segment::Literal(text.to_owned());
+    }
+    texts.push(rest.to_owned());
+    if texts.len() == 2 && texts.iter().all(String::is_empty) { Segment::Parameter } else { Segment::Mixed(texts) }
+}
+
+/// The segments of a path as code shows it, each as the known texts around its values: one text where there is none.
+fn written(path: &[UrlPart]) -> Option<Vec<Vec<String>>> {
+    let mut out = vec![vec![String::new()]];
+    for part in path {
+        match part {
+            UrlPart::Literal(text) => {
+                let known = text.split(['?', '#']).next().unwrap_or_default();
+                for (index, piece) in known.split('/').enumerate() {
+                    if index > 0 {
+                        out.push(vec![String::new()]);
+                    }
+                    if let Some(last) = out.last_mut().and_then(|segment| segment.last_mut()) {
+                        last.push_str(piece);
+                    }
+                }
+                if known.len() < text.len() {
+                    break;
+                }
+            }
+            UrlPart::Value => {
+                if let Some(last) = out.last_mut() {
+                    last.push(String::new());
+                }
+            }
+            UrlPart::Anything => return None,
+        }
+    }
+    // `{x}` and `:x` in written text are values too: that is how routes are written out for a client.
+    for segment in &mut out {
+        if let [text] = segment.as_slice() {
+            match self::segment(text) {
+                Segment::Parameter | Segment::Rest => *segment = vec![String::new(), String::new()],
+                Segment::Mixed(texts) => *segment = texts,
+                Segment::Literal(_) => {}
+            }
+        }
+    }
+    out.retain(|segment| segment.len() > 1 || segment.iter().any(|text| !text.is_empty()));
+    Some(out)
+}
+
+/// Whether known text consists of these texts with at least one character between each two.
+fn consists_of(text: &str, texts: &[String]) -> bool {
+    let Some((first, inner)) = texts.split_first() else { return false };
+    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+    let Some((last, between)) = inner.split_last() else { return rest.is_empty() };
+    for wanted in between {
+        let Some(at) =
+            rest.char_indices().skip(1).map(|(at, _)| at).find(|at| rest[*at..].starts_with(wanted.as_str()))
+        else {
+            return false;
+        };
+        rest = &rest[at + wanted.len()..];
+    }
+    rest.len() > last.len() && rest.ends_with(last.as_str())
+}
+
+/// How specific a match is: one rank a segment, compared from the left; higher is more literal.
+fn rank(template: &[Segment], path: &[Vec<String>]) -> Option<Vec<u8>> {
+    let mut ranks = Vec::with_capacity(template.len());
+    for (index, segment) in template.iter().enumerate() {
+        if *segment == Segment::Rest {
+            ranks.push(0);
+            return (index + 1 == template.len() && path.len() > index).then_some(ranks);
+        }
+        let written = path.get(index)?;
+        ranks.push(match (segment, written.as_slice()) {
+            (Segment::Literal(text), [known]) if text.eq_ignore_ascii_case(known) => 3,
+            (Segment::Mixed(texts), [known]) if consists_of(known, texts) => 2,
+            (Segment::Mixed(texts), around) if around.len() > 1 && texts.as_slice() == around => 2,
+            (Segment::Parameter, _) => 1,
+            _ => return None,
+        });
+    }
+    (path.len() == template.len()).then_some(ranks)
+}
+
+/// The one most specific template that answers there, or nothing.
+pub(super) fn find(routes: &[Route], server: &Server, method: &str, path: &[UrlPart]) -> Option<Operation> {
+    let mut path = written(path)?;
+    for piece in server.base.split('/').filter(|piece| !piece.is_empty()) {
+        let first = (!path.is_empty()).then(|| path.remove(0))?;
+        if first != [piece] {
+            return None;
+        }
+    }
+    let best = |method: &str| {
+        let mut best: Option<(Vec<u8>, Vec<&Route>)> = None;
+        for route in routes.iter().filter(|route| route.method.eq_ignore_ascii_case(method)) {
+            if route.host.as_ref().is_some_and(|host| !server.host.is_empty() && *host != server.host) {
+                continue;
+            }
+            let Some(rank) = rank(&route.segments, &path) else { continue };
+            match &mut best {
+                Some((known, same)) if *known == rank => same.push(route),
+                Some((known, _)) if *known > rank => {}
+                _ => best = Some((rank, vec![route])),
+            }
+        }
+        let (_, same) = best?;
+        let first = same.first()?;
+        same.iter().all(|route| route.operation.erased() == first.operation.erased()).then(|| first.operation.clone())
+    };
+    best(method).or_else(|| {
+        let operation = method.eq_ignore_ascii_case("HEAD").then(|| best("GET")).flatten()?;
+        Some(Operation::new("HEAD", operation.as_str().split_once(' ')?.1))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes(texts: &[&str]) -> Vec<Route> {
+        let route = |text: &&str| {
+            let (method, path) = text.split_once(' ').unwrap();
+            Route {
+                method: method.to_owned(),
+                host: None,
+                segments: segments(path),
+                operation: Operation::new(method, path),
+            }
+        };
+        texts.iter().map(route).collect()
+    }
+
+    fn at(method: &str, path: &[UrlPart]) -> Option<String> {
+        let routes = routes(&[
+            "GET /v1/charges/{charge}",
+            "GET /v1/charges/search",
+            "POST /v1/charges/{charge}/capture",
+            "GET /repos/{owner}/{repo}/compare/{base}...{head}",
+            "GET /twins/{a}/x",
+            "GET /twins/{b}/{c}",
+            "GET /same/{a}/y",
+            "GET /same/{b}/y",
+            "GET /files/{path+}",
+            "GET /clash/{a}/lit",
+            "GET /Accounts/{sid}.json",
+        ]);
+        find(&routes, &Server { host: String::new(), base: String::new() }, method, path)
+            .map(|operation| operation.as_str().to_owned())
+    }
+
+    fn lit(text: &str) -> UrlPart {
+        UrlPart::Literal(text.to_owned())
+    }
+
+    #[test]
+    fn a_literal_segment_beats_a_parameter_and_a_value_matches_a_parameter_only() {
+        assert_eq!(at("GET", &[lit("/v1/charges/ch_1")]).as_deref(), Some("GET /v1/charges/{charge}"));
+        assert_eq!(at("GET", &[lit("/v1/charges/search?query=x")]).as_deref(), Some("GET /v1/charges/search"));
+        assert_eq!(at("get", &[lit("/v1/charges/"), UrlPart::Value]).as_deref(), Some("GET /v1/charges/{charge}"));
+        assert_eq!(at("GET", &[lit("/v1/"), UrlPart::Value, lit("/ch_1")]), None, "a value is no known literal");
+        assert_eq!(at("GET", &[lit("/v1/charges/"), UrlPart::Anything]), None);
+        assert_eq!(at("PUT", &[lit("/v1/charges/ch_1")]), None);
+        assert_eq!(
+            at("POST", &[lit("/v1/charges/"), UrlPart::Value, lit("/capture")]).as_deref(),
+            Some("POST /v1/charges/{charge}/capture")
+        );
+    }
+
+    #[test]
+    fn mixed_segments_rests_and_ties() {
+        assert_eq!(
+            at("GET", &[lit("/repos/o/r/compare/"), UrlPart::Value, lit("..."), UrlPart::Value]).as_deref(),
+            Some("GET /repos/{owner}/{repo}/compare/{base}...{head}")
+        );
+        assert_eq!(at("GET", &[lit("/repos/o/r/compare/"), UrlPart::Value, lit("-"), UrlPart::Value]), None);
+        assert_eq!(
+            at("GET", &[lit("/repos/o/r/compare/a...b")]).as_deref(),
+            Some("GET /repos/{owner}/{repo}/compare/{base}...{head}")
+        );
+        assert_eq!(at("GET", &[lit("/twins/1/x")]).as_deref(), Some("GET /twins/{a}/x"));
+        assert_eq!(at("GET", &[lit("/same/1/y")]).as_deref(), Some("GET /same/{a}/y"), "parameter names do not differ");
+        assert_eq!(at("GET", &[lit("/files/a/b/c")]).as_deref(), Some("GET /files/{path+}"));
+        assert_eq!(at("HEAD", &[lit("/v1/charges/search")]).as_deref(), Some("HEAD /v1/charges/search"));
+        assert_eq!(
+            at("GET", &[lit("/Accounts/"), UrlPart::Value, lit(".json")]).as_deref(),
+            Some("GET /Accounts/{sid}.json")
+        );
+    }
+
+    #[test]
+    fn routes_written_out_for_a_client_match_with_their_own_parameter_names() {
+        assert_eq!(at("GET", &[lit("/v1/charges/:id")]).as_deref(), Some("GET /v1/charges/{charge}"));
+        assert_eq!(
+            at("GET", &[lit("/repos/{owner}/{repo}/compare/{base}...{head}")]).as_deref(),
+            Some("GET /repos/{owner}/{repo}/compare/{base}...{head}")
+        );
+    }
+}
