@@ -5,7 +5,10 @@
 pub mod catalog;
 pub mod gate;
 pub mod index;
+pub mod language;
 pub mod manifests;
 pub mod pins;
 pub mod pool;
 pub mod snapshot;
+pub mod tree;
+pub mod walk;

@@ -1,0 +1,70 @@
+//! The languages whose files are read.
+
+use serde::{Deserialize, Serialize};
+
+/// A language, as the name of a file tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Language {
+    /// `.ts`, `.mts`, `.cts`.
+    #[serde(rename = "typescript")]
+    TypeScript,
+    /// `.tsx`.
+    Tsx,
+    /// `.js`, `.mjs`, `.cjs`.
+    #[serde(rename = "javascript")]
+    JavaScript,
+    /// `.jsx`.
+    Jsx,
+}
+
+impl Language {
+    /// The language of a file by the end of its name; `None` for what is not indexed.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let name = path.rsplit('/').next()?;
+        let (stem, extension) = name.rsplit_once('.')?;
+        if stem.is_empty() {
+            return None;
+        }
+        match extension {
+            "ts" | "mts" | "cts" => Some(Self::TypeScript),
+            "tsx" => Some(Self::Tsx),
+            "js" | "mjs" | "cjs" => Some(Self::JavaScript),
+            "jsx" => Some(Self::Jsx),
+            _ => None,
+        }
+    }
+
+    /// The word used in snapshots.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TypeScript => "typescript",
+            Self::Tsx => "tsx",
+            Self::JavaScript => "javascript",
+            Self::Jsx => "jsx",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Language;
+
+    #[test]
+    fn a_name_tells_its_language() {
+        for (path, language) in [
+            ("src/a.ts", Some(Language::TypeScript)),
+            ("src/a.d.ts", Some(Language::TypeScript)),
+            ("a.mts", Some(Language::TypeScript)),
+            ("a.tsx", Some(Language::Tsx)),
+            ("a.cjs", Some(Language::JavaScript)),
+            ("a.jsx", Some(Language::Jsx)),
+            ("a.json", None),
+            ("dir.ts/readme", None),
+            (".ts", None),
+        ] {
+            assert_eq!(Language::of_path(path), language, "{path}");
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Which files of a tree are read, and why the others are not.
+
+mod content;
+mod ignored;
+mod report;
+
+use std::collections::HashSet;
+
+use sync_core::text::shown;
+
+pub use content::refuse as refuse_content;
+pub use report::Report;
+
+use crate::language::Language;
+use crate::manifests::{self, Manifests};
+use crate::tree::{Entry, Kind, Node, ReadError, Reader, Tree};
+use ignored::IgnoreStack;
+
+/// Largest source file that is read, in bytes.
+pub const SOURCE_BYTES: u64 = 512 << 10;
+/// Longest path, in bytes.
+const PATH_BYTES: usize = 4096;
+/// Most bytes of manifests and lockfiles in all.
+const MANIFESTS_BYTES: u64 = 128 << 20;
+
+/// How much of a tree is walked.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Most source files.
+    pub sources: usize,
+    /// Most entries of folders that are listed.
+    pub entries: u64,
+    /// Most bytes of files in those folders.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { sources: 20_000, entries: 200_000, bytes: 2 << 30 }
+    }
+}
+
+/// A file that is to be parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceEntry {
+    /// Repository-relative path with `/`.
+    pub path: String,
+    /// By its name.
+    pub language: Language,
+    /// Git blob id of its bytes, in hexadecimal.
+    pub content_hash: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A file that looks like a source by its name and size; its bytes are looked at when it is read.
+#[derive(Debug)]
+pub struct Candidate {
+    /// Repository-relative path with `/`.
+    pub path: String,
+    /// By its name.
+    pub language: Language,
+    /// How to read it.
+    pub node: Node,
+}
+
+/// What a walk found.
+#[derive(Debug)]
+pub struct Walked {
+    /// Files to read, ascending by path.
+    pub candidates: Vec<Candidate>,
+    /// Manifests and lockfiles.
+    pub manifests: Manifests,
+    /// What was skipped and why the index is partial.
+    pub report: Report,
+    /// Whether the walk ended at [`Limits::entries`] or [`Limits::bytes`].
+    pub tree_too_large: bool,
+}
+
+/// Walks a tree, without reading source files.
+pub fn walk(tree: &Tree, limits: Limits) -> Walked {
+    let reader = tree.reader();
+    let mut walk = Walk {
+        ignore: reader.honours_ignore_files(),
+        reader,
+        limits,
+        entries: 0,
+        bytes: 0,
+        manifest_bytes: 0,
+        found: Walked {
+            candidates: Vec::new(),
+            manifests: Manifests::default(),
+            report: Report::default(),
+            tree_too_large: false,
+        },
+    };
+    walk.run(tree.root());
+    let mut found = walk.found;
+    found.candidates.sort_by(|a, b| a.path.cmp(&b.path));
+    for candidate in found.candidates.drain(limits.sources.min(found.candidates.len())..) {
+        found.report.fail("file_cap", &candidate.path);
+    }
+    found
+}
+
+struct Walk<'a> {
+    reader: Reader<'a>,
+    ignore: bool,
+    limits: Limits,
+    entries: u64,
+    bytes: u64,
+    manifest_bytes: u64,
+    found: Walked,
+}
+
+/// A folder still to be listed; an own stack, since a hostile tree may be deeper than the program's.
+struct Folder {
+    /// Empty for the root, else ending in `/`.
+    path: String,
+    node: Node,
+    ignores: IgnoreStack,
+}
+
+impl Walk<'_> {
+    fn run(&mut self, root: Node) {
+        let mut folders = vec![Folder { path: String::new(), node: root, ignores: IgnoreStack::default() }];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = self.reader.list(&folder.path, &folder.node) else {
+                self.found.report.fail("unreadable", if folder.path.is_empty() { "./" } else { &folder.path });
+                continue;
+            };
+            let mut below = self.visit(&folder, entries);
+            if self.found.tree_too_large {
+                self.found.report.note("tree_too_large", &folder.path);
+                return;
+            }
+            // The stack gives back the last one first.
+            below.reverse();
+            folders.append(&mut below);
+        }
+    }
+
+    /// Looks at the entries of one folder; the folders among them come back.
+    fn visit(&mut self, folder: &Folder, entries: Vec<Entry>) -> Vec<Folder> {
+        let names: HashSet<Vec<u8>> =
+            entries.iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.name.clone()).collect();
+        let ignores = if self.ignore && names.contains(b".gitignore".as_slice()) {
+            self.with_ignore_file(folder)
+        } else {
+            folder.ignores.clone()
+        };
+        let mut below = Vec::new();
+        for entry in entries {
+            self.entries += 1;
+            if self.entries > self.limits.entries || self.bytes > self.limits.bytes {
+                self.found.tree_too_large = true;
+                return below;
+            }
+            let slash = if entry.kind == Kind::Folder { "/" } else { "" };
+            let Some(name) = usable_name(&entry.name) else {
+                let name = shown(&String::from_utf8_lossy(&entry.name), 200);
+                self.found.report.skip("bad_name", &format!("{}{name}{slash}", folder.path));
+                continue;
+            };
+            let path = format!("{}{name}{slash}", folder.path);
+            if path.len() > PATH_BYTES {
+                self.found.report.fail("path_too_long", &shown(&path, 200));
+                continue;
+            }
+            match entry.kind {
+                Kind::Symlink => self.found.report.skip("symlink", &path),
+                Kind::Submodule => self.found.report.skip("submodule", &path),
+                Kind::Special => self.found.report.skip("special", &path),
+                Kind::Folder => {
+                    if let Some(reason) = skipped_folder(name, &names) {
+                        self.found.report.skip(reason, &path);
+                    } else if ignores.is_ignored(&path, true) {
+                        self.found.report.skip("ignored", &path);
+                    } else {
+                        below.push(Folder { path, node: entry.node, ignores: ignores.clone() });
+                    }
+                }
+                Kind::File => self.file(name, path, entry.node, &ignores),
+            }
+        }
+        below
+    }
+
+    fn file(&mut self, name: &str, path: String, node: Node, ignores: &IgnoreStack) {
+        let size = self.reader.size(&path, &node);
+        self.bytes += size.as_ref().copied().unwrap_or_default();
+        let language = Language::of_path(name);
+        let manifest_limit = manifests::size_limit(name);
+        if language.is_none() && manifest_limit.is_none() {
+            return;
+        }
+        if ignores.is_ignored(&path, false) {
+            if language.is_some() {
+                self.found.report.skip("ignored", &path);
+            }
+            return;
+        }
+        let Ok(size) = size else {
+            self.found.report.fail("unreadable", &path);
+            return;
+        };
+        if let Some(limit) = manifest_limit {
+            self.manifest(path, &node, limit);
+        } else if name.contains(".min.") {
+            self.found.report.skip("minified", &path);
+        } else if size > SOURCE_BYTES {
+            self.found.report.fail("too_large", &path);
+        } else if let Some(language) = language {
+            self.found.candidates.push(Candidate { path, language, node });
+        }
+    }
+
+    fn manifest(&mut self, path: String, node: &Node, limit: u64) {
+        let left = MANIFESTS_BYTES.saturating_sub(self.manifest_bytes);
+        match self.reader.read(&path, node, limit.min(left)) {
+            Ok(content) => {
+                self.manifest_bytes += content.bytes.len() as u64;
+                self.found.manifests.files.insert(path, content.bytes);
+            }
+            Err(ReadError::TooLarge(_)) => self.found.report.fail("manifest_too_large", &path),
+            Err(ReadError::Unreadable(_)) => self.found.report.fail("unreadable", &path),
+        }
+    }
+
+    fn with_ignore_file(&mut self, folder: &Folder) -> IgnoreStack {
+        let path = format!("{}.gitignore", folder.path);
+        match self.reader.read(&path, &Node::Path, ignored::IGNORE_FILE_BYTES) {
+            Ok(content) => folder.ignores.with(&folder.path, &content.bytes),
+            Err(_) => {
+                self.found.report.fail("unreadable", &path);
+                folder.ignores.clone()
+            }
+        }
+    }
+}
+
+/// Why a folder of this name is not entered, whatever ignore files say.
+fn skipped_folder(name: &str, siblings: &HashSet<Vec<u8>>) -> Option<&'static str> {
+    let beside = |file: &str| siblings.contains(file.as_bytes());
+    match name {
+        "node_modules" => Some("vendored"),
+        "vendor" if beside("go.mod") || beside("composer.json") => Some("vendored"),
+        "dist" | "build" | "graft" | "coverage" | "__pycache__" => Some("build_output"),
+        "target" if beside("Cargo.toml") => Some("build_output"),
+        _ if name.starts_with('.') => Some("hidden"),
+        _ => None,
+    }
+}
+
+/// Names that facts cannot carry are skipped: they are not UTF-8, hold control characters, or are none at all (which
+/// only a forged tree object has).
+fn usable_name(name: &[u8]) -> Option<&str> {
+    let name = std::str::from_utf8(name).ok()?;
+    let usable = !matches!(name, "" | "." | "..") && !name.contains(|c: char| c == '/' || c.is_control());
+    usable.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn write(root: &Path, files: &[(&str, &str)]) {
+        for (path, text) in files {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    }
+
+    fn walked(files: &[(&str, &str)], limits: Limits) -> Walked {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), files);
+        walk(&Tree::open(root.path(), None).unwrap(), limits)
+    }
+
+    fn paths(walked: &Walked) -> Vec<&str> {
+        walked.candidates.iter().map(|candidate| candidate.path.as_str()).collect()
+    }
+
+    fn skipped(walked: Walked) -> Vec<(String, String)> {
+        walked.report.into_parts().0.into_iter().map(|skipped| (skipped.path, skipped.reason)).collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|(path, reason)| ((*path).to_owned(), (*reason).to_owned())).collect()
+    }
+
+    #[test]
+    fn folders_of_others_and_of_builds_are_skipped_once() {
+        let walked = walked(
+            &[
+                ("a.ts", ""),
+                ("node_modules/stripe/index.js", ""),
+                ("node_modules/stripe/more.js", ""),
+                ("packages/x/dist/a.js", ""),
+                ("build/a.js", ""),
+                ("coverage/a.js", ""),
+                ("graft/a.js", ""),
+                ("__pycache__/a.js", ""),
+                (".next/a.js", ""),
+                (".eslintrc.js", ""),
+                ("dist.ts", ""),
+            ],
+            Limits::default(),
+        );
+        assert_eq!(paths(&walked), [".eslintrc.js", "a.ts", "dist.ts"]);
+        assert_eq!(
+            skipped(walked),
+            pairs(&[
+                (".next/", "hidden"),
+                ("__pycache__/", "build_output"),
+                ("build/", "build_output"),
+                ("coverage/", "build_output"),
+                ("graft/", "build_output"),
+                ("node_modules/", "vendored"),
+                ("packages/x/dist/", "build_output"),
+            ])
+        );
+    }
+
+    #[test]
+    fn vendor_and_target_are_skipped_only_beside_their_manifest() {
+        let walked = walked(
+            &[
+                ("src/vendor/stripe.ts", ""),
+                ("src/target/a.ts", ""),
+                ("go/go.mod", ""),
+                ("go/vendor/a.ts", ""),
+                ("php/composer.json", ""),
+                ("php/vendor/a.ts", ""),
+                ("rust/Cargo.toml", ""),
+                ("rust/target/a.ts", ""),
+            ],
+            Limits::default(),
+        );
+        assert_eq!(paths(&walked), ["src/target/a.ts", "src/vendor/stripe.ts"]);
+        assert_eq!(
+            skipped(walked),
+            pairs(&[("go/vendor/", "vendored"), ("php/vendor/", "vendored"), ("rust/target/", "build_output")])
+        );
+    }
+
+    #[test]
+    fn ignore_files_are_nested_and_negation_does_not_reach_below_an_ignored_folder() {
+        let walked = walked(
+            &[
+                (".gitignore", "*.gen.ts\n/private/\n\\#odd.ts\n\\!bang.ts\nlogs/*\n!logs/keep.ts\n!node_modules/\n"),
+                ("a.gen.ts", ""),
+                ("private/.gitignore", "!b.ts\n"),
+                ("private/b.ts", ""),
+                ("sub/private/c.ts", ""),
+                ("#odd.ts", ""),
+                ("!bang.ts", ""),
+                ("logs/keep.ts", ""),
+                ("logs/lose.ts", ""),
+                ("sub/.gitignore", "!d.gen.ts\nx.ts\n"),
+                ("sub/d.gen.ts", ""),
+                ("sub/x.ts", ""),
+                ("sub/ignored.json", ""),
+                ("x.ts", ""),
+                ("node_modules/a.js", ""),
+            ],
+            Limits::default(),
+        );
+        assert_eq!(paths(&walked), ["logs/keep.ts", "sub/d.gen.ts", "sub/private/c.ts", "x.ts"]);
+        assert_eq!(
+            skipped(walked),
+            pairs(&[
+                ("!bang.ts", "ignored"),
+                ("#odd.ts", "ignored"),
+                ("a.gen.ts", "ignored"),
+                ("logs/lose.ts", "ignored"),
+                ("node_modules/", "vendored"),
+                ("private/", "ignored"),
+                ("sub/x.ts", "ignored"),
+            ])
+        );
+    }
+
+    #[test]
+    fn oversized_and_minified_files_are_skipped_and_only_oversize_makes_the_index_partial() {
+        let large = "a".repeat(usize::try_from(SOURCE_BYTES).unwrap() + 1);
+        let walked = walked(
+            &[
+                ("big.ts", &large),
+                ("fits.ts", &large[1..]),
+                ("big.min.js", &large),
+                ("a.min.js", ""),
+                ("min.js", ""),
+                ("big.txt", &large),
+            ],
+            Limits::default(),
+        );
+        assert_eq!(paths(&walked), ["fits.ts", "min.js"]);
+        let (skipped, partial) = walked.report.into_parts();
+        assert_eq!(skipped.len(), 3);
+        assert_eq!(partial.len(), 1);
+        assert_eq!((partial[0].reason.as_str(), partial[0].count), ("too_large", 1));
+        assert_eq!(partial[0].files, ["big.ts"]);
+    }
+
+    #[test]
+    fn symlinks_are_never_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        write(outside.path(), &[("secret.ts", "export {}")]);
+        write(root.path(), &[("a.ts", "")]);
+        std::os::unix::fs::symlink(outside.path(), root.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret.ts"), root.path().join("file.ts")).unwrap();
+        let walked = walk(&Tree::open(root.path(), None).unwrap(), Limits::default());
+        assert_eq!(paths(&walked), ["a.ts"]);
+        assert_eq!(skipped(walked), pairs(&[("file.ts", "symlink"), ("folder", "symlink")]));
+    }
+
+    #[test]
+    fn a_cap_leaves_the_first_paths_and_counts_the_others() {
+        let files: Vec<(String, &str)> = (0..30).map(|n| (format!("f{n:02}.ts"), "")).collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let capped = walked(&files, Limits { sources: 5, ..Limits::default() });
+        assert_eq!(paths(&capped), ["f00.ts", "f01.ts", "f02.ts", "f03.ts", "f04.ts"]);
+        let (skipped, partial) = capped.report.into_parts();
+        assert_eq!(skipped.len(), 25);
+        assert_eq!((partial[0].reason.as_str(), partial[0].count, partial[0].files.len()), ("file_cap", 25, 20));
+        assert_eq!(partial[0].files[0], "f05.ts");
+
+        let capped = walked(&files, Limits { entries: 10, ..Limits::default() });
+        assert!(capped.tree_too_large);
+        assert_eq!(capped.candidates.len(), 10);
+        assert_eq!(capped.report.into_parts().1[0].reason, "tree_too_large");
+    }
+
+    #[test]
+    fn manifests_are_read_and_are_no_sources() {
+        let walked = walked(
+            &[
+                ("package.json", "{}"),
+                ("a/tsconfig.json", "{}"),
+                ("node_modules/x/package.json", "{}"),
+                ("pnpm-lock.yaml", "x: 1"),
+            ],
+            Limits::default(),
+        );
+        assert_eq!(
+            walked.manifests.files.keys().collect::<Vec<_>>(),
+            ["a/tsconfig.json", "package.json", "pnpm-lock.yaml"]
+        );
+        assert!(walked.candidates.is_empty());
+    }
+}
