@@ -6,4 +6,6 @@
 pub mod answers;
 pub mod audit;
 pub mod clock;
+pub mod dev;
+pub mod jobs;
 pub mod postgres;

@@ -1,0 +1,63 @@
+//! What can go wrong when a person starts `syncd dev`, each with what to do next.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// A failure of `syncd dev`: what happened, what to do next, and whether the input was refused.
+#[derive(Debug)]
+pub struct DevError {
+    what: String,
+    next: String,
+    refused: bool,
+}
+
+impl DevError {
+    /// Something failed.
+    pub fn failed(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what: what.into(), next: next.into(), refused: false }
+    }
+
+    /// What was asked for cannot be done as it was asked.
+    pub fn refused(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what: what.into(), next: next.into(), refused: true }
+    }
+
+    /// The exit code: 3 when refused, else 1.
+    pub const fn exit_code(&self) -> u8 {
+        if self.refused { 3 } else { 1 }
+    }
+
+    /// What happened, without the remedy.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// What to do.
+    pub fn next(&self) -> &str {
+        &self.next
+    }
+
+    pub(super) fn data_dir(path: &Path, error: &io::Error) -> Self {
+        Self::failed(
+            format!("the data folder {} cannot be used: {error}", path.display()),
+            "name a folder that you may write with --data-dir",
+        )
+    }
+
+    pub(super) fn locked(root: &Path, holder: Option<u32>) -> Self {
+        let holder = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+        Self::refused(
+            format!("a `syncd dev` already runs on {} ({holder})", root.display()),
+            "use that one, stop it, or name another folder with --data-dir",
+        )
+    }
+}
+
+impl fmt::Display for DevError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; next: {}", self.what, self.next)
+    }
+}
+
+impl std::error::Error for DevError {}
