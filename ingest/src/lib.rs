@@ -7,6 +7,7 @@ pub mod gate;
 pub mod index;
 pub mod language;
 pub mod manifests;
+pub mod parse;
 pub mod pins;
 pub mod pool;
 pub mod snapshot;

@@ -1,0 +1,544 @@
+//! One visit over the syntax tree that writes down symbols and the flow of values.
+
+use std::collections::HashMap;
+
+use oxc_ast::ast::{
+    Argument as AstArgument, ArrayExpressionElement, AssignmentExpression, AssignmentTarget, BinaryOperator,
+    CallExpression, ChainElement, Expression, ForOfStatement, ForStatementLeft, IdentifierReference, LogicalOperator,
+    MemberExpression, NewExpression, ObjectExpression, ObjectPropertyKind, Program, PropertyKey, ReturnStatement,
+    TSType, TSTypeName, TemplateLiteral, VariableDeclaration,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_semantic::Semantic;
+use oxc_span::{GetSpan, Span};
+use oxc_syntax::node::NodeId;
+use oxc_syntax::symbol::SymbolId;
+
+use super::facts::{
+    Argument, Binding, BindingId, CallFact, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Property,
+    Step, SymbolIndex, TextPart,
+};
+use super::positions::Positions;
+use super::tokens::Tokens;
+use super::{text, uses};
+
+/// The expression that stands for everything that is not followed.
+pub(super) const UNKNOWN: ExprId = 0;
+
+/// Visits a program.
+pub(super) fn lower<'a>(program: &Program<'a>, semantic: &Semantic<'a>, text: &str) -> ParsedFile {
+    let positions = Positions::new(text);
+    let mut lower = Lower {
+        semantic,
+        tokens: Tokens::new(semantic.nodes()),
+        names: HashMap::new(),
+        binding_of: vec![None; semantic.scoping().symbols_len()],
+        functions: Vec::new(),
+        this: Vec::new(),
+        scopes: Vec::new(),
+        ordinals: HashMap::new(),
+        out: ParsedFile { lines: positions.lines(), exprs: vec![Expr::Unknown], ..ParsedFile::default() },
+        positions,
+    };
+    lower.visit_program(program);
+    lower.mark_exported();
+    lower.out
+}
+
+/// A named place that names below it are qualified with.
+pub(super) struct Scope {
+    pub(super) qualified: String,
+    pub(super) symbol: Option<SymbolIndex>,
+}
+
+/// The visitor.
+pub(super) struct Lower<'s, 'a> {
+    pub(super) semantic: &'s Semantic<'a>,
+    pub(super) positions: Positions<'s>,
+    pub(super) out: ParsedFile,
+    pub(super) functions: Vec<FunctionId>,
+    /// What `this` is: the class, or nothing known.
+    pub(super) this: Vec<Option<ClassId>>,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) ordinals: HashMap<String, u32>,
+    tokens: Tokens,
+    names: HashMap<String, Name>,
+    binding_of: Vec<Option<BindingId>>,
+}
+
+impl<'a> Lower<'_, 'a> {
+    pub(super) fn name(&mut self, text: &str) -> Name {
+        if let Some(name) = self.names.get(text) {
+            return *name;
+        }
+        let name = u32::try_from(self.out.names.len()).unwrap_or(u32::MAX);
+        self.out.names.push(text.to_owned());
+        self.names.insert(text.to_owned(), name);
+        name
+    }
+
+    pub(super) fn add(&mut self, expr: Expr) -> ExprId {
+        self.out.exprs.push(expr);
+        u32::try_from(self.out.exprs.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The binding of a declared name, made on first mention (functions are used before they are declared).
+    pub(super) fn binding(&mut self, symbol: SymbolId) -> BindingId {
+        if let Some(binding) = self.binding_of[symbol.index()] {
+            return binding;
+        }
+        let scoping = self.semantic.scoping();
+        let binding = u32::try_from(self.out.bindings.len()).unwrap_or(u32::MAX);
+        let name = self.name(scoping.symbol_name(symbol));
+        self.out.bindings.push(Binding {
+            name,
+            origin: Origin::Unknown,
+            ty: None,
+            writes: Vec::new(),
+            line: self.positions.line(scoping.symbol_span(symbol).start),
+            symbol: None,
+        });
+        self.binding_of[symbol.index()] = Some(binding);
+        binding
+    }
+
+    /// What an identifier refers to; `None` for a global.
+    pub(super) fn reference(&mut self, it: &IdentifierReference<'a>) -> Option<BindingId> {
+        let reference = it.reference_id.get()?;
+        let symbol = self.semantic.scoping().get_reference(reference).symbol_id()?;
+        Some(self.binding(symbol))
+    }
+
+    pub(super) fn enclosing(&self) -> Option<SymbolIndex> {
+        self.scopes.iter().rev().find_map(|scope| scope.symbol)
+    }
+
+    /// The value of an expression; visits everything in it.
+    pub(super) fn lower(&mut self, it: &Expression<'a>) -> ExprId {
+        match it {
+            Expression::StringLiteral(it) => self.text(&it.value),
+            Expression::TemplateLiteral(it) => self.template(it),
+            Expression::NullLiteral(_) => self.add(Expr::Null),
+            Expression::BooleanLiteral(_)
+            | Expression::NumericLiteral(_)
+            | Expression::BigIntLiteral(_)
+            | Expression::RegExpLiteral(_) => self.add(Expr::Literal(None)),
+            Expression::Identifier(it) => self.identifier(it),
+            Expression::ThisExpression(_) => {
+                let class = self.this.last().copied().flatten();
+                self.add(Expr::This(class))
+            }
+            Expression::Super(_) => {
+                let class = self.this.last().copied().flatten();
+                self.add(Expr::Super(class))
+            }
+            Expression::ArrayExpression(it) => {
+                let mut items = Vec::with_capacity(it.elements.len());
+                for element in &it.elements {
+                    items.push(match element {
+                        ArrayExpressionElement::SpreadElement(it) => {
+                            Argument { value: self.lower(&it.argument), spread: true }
+                        }
+                        ArrayExpressionElement::Elision(_) => Argument { value: UNKNOWN, spread: false },
+                        other => match other.as_expression() {
+                            Some(it) => Argument { value: self.lower(it), spread: false },
+                            None => Argument { value: UNKNOWN, spread: false },
+                        },
+                    });
+                }
+                self.add(Expr::Array(items))
+            }
+            Expression::ArrowFunctionExpression(it) => self.arrow(it, None),
+            Expression::FunctionExpression(it) => self.function_expression(it, None),
+            Expression::ClassExpression(it) => self.class_expression(it, None),
+            Expression::AssignmentExpression(it) => self.assignment(it),
+            Expression::AwaitExpression(it) => {
+                let value = self.lower(&it.argument);
+                self.add(Expr::Await(value))
+            }
+            Expression::BinaryExpression(it) => {
+                let left = self.lower(&it.left);
+                let right = self.lower(&it.right);
+                if it.operator == BinaryOperator::Addition { self.concatenation(left, right) } else { UNKNOWN }
+            }
+            Expression::LogicalExpression(it) => {
+                let left = self.lower(&it.left);
+                let right = self.lower(&it.right);
+                match it.operator {
+                    LogicalOperator::And => self.add(Expr::Guarded(right)),
+                    LogicalOperator::Or | LogicalOperator::Coalesce => self.add(Expr::Either(left, right)),
+                }
+            }
+            Expression::ConditionalExpression(it) => {
+                self.lower(&it.test);
+                let left = self.lower(&it.consequent);
+                let right = self.lower(&it.alternate);
+                self.add(Expr::Either(left, right))
+            }
+            Expression::CallExpression(it) => self.call(it),
+            Expression::NewExpression(it) => self.construct(it),
+            Expression::ChainExpression(it) => match &it.expression {
+                ChainElement::CallExpression(it) => self.call(it),
+                ChainElement::TSNonNullExpression(it) => self.lower(&it.expression),
+                member => member.as_member_expression().map_or(UNKNOWN, |it| self.member(it)),
+            },
+            Expression::ImportExpression(it) => {
+                if let Some(options) = &it.options {
+                    self.lower(options);
+                }
+                if let Expression::StringLiteral(source) = &it.source {
+                    let specifier = self.name(&source.value);
+                    self.add_import(specifier, "*", it.span);
+                    self.add(Expr::Import(specifier))
+                } else {
+                    self.lower(&it.source);
+                    UNKNOWN
+                }
+            }
+            Expression::ObjectExpression(it) => self.object(it),
+            Expression::ParenthesizedExpression(it) => self.lower(&it.expression),
+            Expression::SequenceExpression(it) => {
+                let mut last = UNKNOWN;
+                for it in &it.expressions {
+                    last = self.lower(it);
+                }
+                last
+            }
+            Expression::TSAsExpression(it) => self.cast(&it.expression, &it.type_annotation),
+            Expression::TSSatisfiesExpression(it) => self.lower(&it.expression),
+            Expression::TSTypeAssertion(it) => self.cast(&it.expression, &it.type_annotation),
+            Expression::TSNonNullExpression(it) => self.lower(&it.expression),
+            Expression::TSInstantiationExpression(it) => self.lower(&it.expression),
+            other => match other.as_member_expression() {
+                Some(it) => self.member(it),
+                None => {
+                    walk::walk_expression(self, other);
+                    UNKNOWN
+                }
+            },
+        }
+    }
+
+    fn identifier(&mut self, it: &IdentifierReference<'a>) -> ExprId {
+        if let Some(binding) = self.reference(it) {
+            return self.add(Expr::Binding(binding));
+        }
+        if it.name == "undefined" {
+            return self.add(Expr::Null);
+        }
+        let name = self.name(&it.name);
+        self.add(Expr::Global(name))
+    }
+
+    pub(super) fn text(&mut self, value: &str) -> ExprId {
+        let digest = text::digest(value);
+        if text::may_keep(value) {
+            let name = self.name(value);
+            self.add(Expr::Text(name, digest))
+        } else {
+            self.add(Expr::Literal(Some(digest)))
+        }
+    }
+
+    fn template(&mut self, it: &TemplateLiteral<'a>) -> ExprId {
+        if let (true, [quasi]) = (it.expressions.is_empty(), it.quasis.as_slice()) {
+            return self.text(quasi.value.cooked.as_deref().unwrap_or(&quasi.value.raw));
+        }
+        let mut parts = Vec::new();
+        for (at, quasi) in it.quasis.iter().enumerate() {
+            let piece = quasi.value.cooked.as_deref().unwrap_or(&quasi.value.raw);
+            if text::may_keep(piece) {
+                parts.push(TextPart::Text(self.name(piece)));
+            } else if !piece.is_empty() {
+                parts.push(TextPart::Withheld);
+            }
+            if let Some(value) = it.expressions.get(at) {
+                parts.push(TextPart::Value(self.lower(value)));
+            }
+        }
+        self.add(Expr::Template(parts))
+    }
+
+    fn concatenation(&mut self, left: ExprId, right: ExprId) -> ExprId {
+        let is_text = |expr: &Expr| matches!(expr, Expr::Text(..) | Expr::Template(_) | Expr::Literal(Some(_)));
+        if !is_text(self.out.expr(left)) && !is_text(self.out.expr(right)) {
+            return UNKNOWN;
+        }
+        let mut parts = Vec::new();
+        for side in [left, right] {
+            match self.out.expr(side) {
+                Expr::Template(inner) if side == left => parts.extend(inner.iter().copied()),
+                Expr::Text(name, _) => parts.push(TextPart::Text(*name)),
+                Expr::Literal(_) => parts.push(TextPart::Withheld),
+                _ => parts.push(TextPart::Value(side)),
+            }
+        }
+        self.add(Expr::Template(parts))
+    }
+
+    fn cast(&mut self, value: &Expression<'a>, ty: &TSType<'a>) -> ExprId {
+        let value = self.lower(value);
+        let constant = matches!(ty, TSType::TSTypeReference(it)
+            if matches!(&it.type_name, TSTypeName::IdentifierReference(name) if name.name == "const"));
+        if constant {
+            return value;
+        }
+        match self.type_of(ty) {
+            Some(ty) => self.add(Expr::Cast(value, ty)),
+            None => value,
+        }
+    }
+
+    fn member(&mut self, it: &MemberExpression<'a>) -> ExprId {
+        match it {
+            MemberExpression::StaticMemberExpression(it) => {
+                let object = self.lower(&it.object);
+                let name = self.name(&it.property.name);
+                self.add(Expr::Member(object, name))
+            }
+            MemberExpression::PrivateFieldExpression(it) => {
+                let object = self.lower(&it.object);
+                let name = self.name(&format!("#{}", it.field.name));
+                self.add(Expr::Member(object, name))
+            }
+            MemberExpression::ComputedMemberExpression(it) => {
+                let object = self.lower(&it.object);
+                if let Expression::StringLiteral(key) = &it.expression {
+                    let name = self.name(&key.value);
+                    return self.add(Expr::Member(object, name));
+                }
+                self.lower(&it.expression);
+                self.add(Expr::Index(object))
+            }
+        }
+    }
+
+    fn arguments(&mut self, it: &[AstArgument<'a>]) -> Vec<Argument> {
+        let mut arguments = Vec::with_capacity(it.len());
+        for argument in it {
+            arguments.push(match argument {
+                AstArgument::SpreadElement(it) => Argument { value: self.lower(&it.argument), spread: true },
+                other => match other.as_expression() {
+                    Some(it) => Argument { value: self.lower(it), spread: false },
+                    None => Argument { value: UNKNOWN, spread: false },
+                },
+            });
+        }
+        arguments
+    }
+
+    fn call(&mut self, it: &CallExpression<'a>) -> ExprId {
+        if let Some(specifier) = self.required(it) {
+            self.add_import(specifier, "*", it.span);
+            return self.add(Expr::Require(specifier));
+        }
+        let callee = self.lower(&it.callee);
+        self.note_mock(it, callee);
+        let call = self.add_call(it.span, callee_span(&it.callee), it.node_id.get());
+        let arguments = self.arguments(&it.arguments);
+        let expr = self.add(Expr::Call { call, callee, arguments, construct: false });
+        self.out.calls[call as usize].expr = expr;
+        expr
+    }
+
+    fn construct(&mut self, it: &NewExpression<'a>) -> ExprId {
+        let callee = self.lower(&it.callee);
+        let call = self.add_call(it.span, callee_span(&it.callee), it.node_id.get());
+        let arguments = self.arguments(&it.arguments);
+        let expr = self.add(Expr::Call { call, callee, arguments, construct: true });
+        self.out.calls[call as usize].expr = expr;
+        expr
+    }
+
+    fn add_call(&mut self, span: Span, callee: Span, node: NodeId) -> u32 {
+        let (line, column) = self.positions.line_column(span.start);
+        let (callee_line, callee_column) = self.positions.line_column(callee.start);
+        self.out.calls.push(CallFact {
+            expr: UNKNOWN,
+            line,
+            column,
+            end_line: self.positions.line(span.end.saturating_sub(1)),
+            callee_line,
+            callee_column,
+            symbol: self.enclosing(),
+            hash: self.tokens.of(node),
+            uses: uses::of_result(self.semantic, node),
+        });
+        u32::try_from(self.out.calls.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn object(&mut self, it: &ObjectExpression<'a>) -> ExprId {
+        let mut properties = Vec::with_capacity(it.properties.len());
+        for property in &it.properties {
+            match property {
+                ObjectPropertyKind::SpreadProperty(it) => properties.push(Property::Spread(self.lower(&it.argument))),
+                ObjectPropertyKind::ObjectProperty(it) => {
+                    if let Some(key) = self.property_key(&it.key) {
+                        let value = self.named_value(key, &it.value, it.span);
+                        properties.push(Property::Named(key, value));
+                    } else {
+                        self.lower(&it.value);
+                        properties.push(Property::Computed);
+                    }
+                }
+            }
+        }
+        self.add(Expr::Object(properties))
+    }
+
+    /// The name of a property; visits a computed one.
+    pub(super) fn property_key(&mut self, key: &PropertyKey<'a>) -> Option<Name> {
+        match key {
+            PropertyKey::StaticIdentifier(it) => Some(self.name(&it.name)),
+            PropertyKey::PrivateIdentifier(it) => Some(self.name(&format!("#{}", it.name))),
+            PropertyKey::StringLiteral(it) => Some(self.name(&it.value)),
+            PropertyKey::NumericLiteral(_) => None,
+            other => {
+                if let Some(it) = other.as_expression() {
+                    self.lower(it);
+                }
+                None
+            }
+        }
+    }
+
+    fn assignment(&mut self, it: &AssignmentExpression<'a>) -> ExprId {
+        if let Some(value) = self.export_assignment(it) {
+            return value;
+        }
+        let value = self.lower(&it.right);
+        match &it.left {
+            AssignmentTarget::AssignmentTargetIdentifier(target) => {
+                if let Some(binding) = self.reference(target) {
+                    self.out.bindings[binding as usize].writes.push(value);
+                    if it.operator.is_logical() {
+                        let before = self.add(Expr::Binding(binding));
+                        return self.add(Expr::Either(before, value));
+                    }
+                }
+            }
+            target => match target.as_member_expression() {
+                Some(member) => {
+                    let target = self.member(member);
+                    if let Expr::Member(object, name) = *self.out.expr(target)
+                        && let Expr::This(Some(class)) = *self.out.expr(object)
+                    {
+                        self.out.classes[class as usize].assigned.push((name, value));
+                        if it.operator.is_logical() {
+                            return self.add(Expr::Either(target, value));
+                        }
+                    }
+                }
+                None => walk::walk_assignment_target(self, target),
+            },
+        }
+        value
+    }
+}
+
+/// The token that production stacks report: the last name of the callee.
+fn callee_span(it: &Expression<'_>) -> Span {
+    match it {
+        Expression::StaticMemberExpression(it) => it.property.span,
+        Expression::PrivateFieldExpression(it) => it.field.span,
+        Expression::ComputedMemberExpression(it) => it.expression.span(),
+        Expression::ParenthesizedExpression(it) => callee_span(&it.expression),
+        Expression::TSNonNullExpression(it) => callee_span(&it.expression),
+        Expression::TSInstantiationExpression(it) => callee_span(&it.expression),
+        other => other.span(),
+    }
+}
+
+impl<'a> Visit<'a> for Lower<'_, 'a> {
+    fn visit_expression(&mut self, it: &Expression<'a>) {
+        self.lower(it);
+    }
+
+    // Types are read where they are declared, never walked.
+    fn visit_ts_type(&mut self, _: &TSType<'a>) {}
+
+    fn visit_return_statement(&mut self, it: &ReturnStatement<'a>) {
+        if let Some(argument) = &it.argument {
+            let value = self.lower(argument);
+            if let Some(function) = self.functions.last() {
+                self.out.functions[*function as usize].returns.push(value);
+            }
+        }
+    }
+
+    fn visit_for_of_statement(&mut self, it: &ForOfStatement<'a>) {
+        let list = self.lower(&it.right);
+        match &it.left {
+            ForStatementLeft::VariableDeclaration(declaration) => {
+                for declarator in &declaration.declarations {
+                    self.bind(&declarator.id, &Origin::Value(list, vec![Step::Item]));
+                }
+            }
+            other => walk::walk_for_statement_left(self, other),
+        }
+        self.visit_statement(&it.body);
+    }
+
+    fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {
+        self.variables(it);
+    }
+
+    fn visit_function(&mut self, it: &oxc_ast::ast::Function<'a>, _: oxc_syntax::scope::ScopeFlags) {
+        self.function_declaration(it);
+    }
+
+    fn visit_class(&mut self, it: &oxc_ast::ast::Class<'a>) {
+        self.class_declaration(it);
+    }
+
+    fn visit_ts_interface_declaration(&mut self, it: &oxc_ast::ast::TSInterfaceDeclaration<'a>) {
+        self.interface_declaration(it);
+    }
+
+    fn visit_ts_type_alias_declaration(&mut self, it: &oxc_ast::ast::TSTypeAliasDeclaration<'a>) {
+        self.alias_declaration(it);
+    }
+
+    fn visit_ts_enum_declaration(&mut self, it: &oxc_ast::ast::TSEnumDeclaration<'a>) {
+        self.enum_declaration(it);
+    }
+
+    fn visit_ts_namespace_declaration(&mut self, it: &oxc_ast::ast::TSNamespaceDeclaration<'a>) {
+        self.namespace_declaration(it);
+    }
+
+    // What `declare module "stripe" { … }` says is about another module.
+    fn visit_ts_external_module_declaration(&mut self, _: &oxc_ast::ast::TSExternalModuleDeclaration<'a>) {}
+
+    fn visit_import_declaration(&mut self, it: &oxc_ast::ast::ImportDeclaration<'a>) {
+        self.import_declaration(it);
+    }
+
+    fn visit_ts_import_equals_declaration(&mut self, it: &oxc_ast::ast::TSImportEqualsDeclaration<'a>) {
+        self.import_equals(it);
+    }
+
+    fn visit_export_declaration(&mut self, it: &oxc_ast::ast::ExportDeclaration<'a>) {
+        self.export_declaration(it);
+    }
+
+    fn visit_export_named_declaration(&mut self, it: &oxc_ast::ast::ExportNamedDeclaration<'a>) {
+        self.export_named(it);
+    }
+
+    fn visit_export_from_declaration(&mut self, it: &oxc_ast::ast::ExportFromDeclaration<'a>) {
+        self.export_from(it);
+    }
+
+    fn visit_export_all_declaration(&mut self, it: &oxc_ast::ast::ExportAllDeclaration<'a>) {
+        self.export_all(it);
+    }
+
+    fn visit_export_default_declaration(&mut self, it: &oxc_ast::ast::ExportDefaultDeclaration<'a>) {
+        self.export_default(it);
+    }
+
+    fn visit_ts_export_assignment(&mut self, it: &oxc_ast::ast::TSExportAssignment<'a>) {
+        self.export_equals(it);
+    }
+}

@@ -1,0 +1,68 @@
+//! From the bytes of one file to its facts. Pure, and the only place where source text is read.
+//!
+//! oxc recurses, so hostile input can overflow any stack: callers run [`parse`] in a child process, on a thread with
+//! a large stack, and treat its death as a finding about the file. Nothing here tries to bound the parsers themselves.
+
+mod declare;
+mod facts;
+mod lower;
+mod modules;
+mod positions;
+mod text;
+mod tokens;
+mod types;
+mod uses;
+
+use oxc_allocator::Allocator;
+use oxc_parser::Parser as OxcParser;
+use oxc_semantic::SemanticBuilder;
+use oxc_span::SourceType;
+
+use crate::language::Language;
+
+pub use facts::*;
+
+/// Why a file has no facts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseFailure {
+    /// The bytes are not UTF-8.
+    #[error("`{path}` is not UTF-8 text; convert it, or leave it out with an ignore rule")]
+    NotText {
+        /// The file.
+        path: String,
+    },
+    /// No parser could read it.
+    #[error("`{path}` could not be parsed: {reason}; the rest of the repository is indexed without it")]
+    Syntax {
+        /// The file.
+        path: String,
+        /// The parser's first message.
+        reason: String,
+    },
+}
+
+/// Reads one file. `path` only tells declaration files and module kinds apart; it is not opened.
+pub fn parse(path: &str, language: Language, bytes: &[u8]) -> Result<ParsedFile, ParseFailure> {
+    let text = std::str::from_utf8(bytes).map_err(|_| ParseFailure::NotText { path: path.to_owned() })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let allocator = Allocator::default();
+    let parsed = OxcParser::new(&allocator, text, source_type(path, language)).parse();
+    if parsed.panicked {
+        let reason = parsed.diagnostics.first().map_or_else(String::new, ToString::to_string);
+        return Err(ParseFailure::Syntax { path: path.to_owned(), reason });
+    }
+    let semantic = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic;
+    Ok(lower::lower(&parsed.program, &semantic, text))
+}
+
+fn source_type(path: &str, language: Language) -> SourceType {
+    let declaration = path.ends_with(".d.ts") || path.ends_with(".d.mts") || path.ends_with(".d.cts");
+    match language {
+        Language::TypeScript if declaration => SourceType::d_ts(),
+        Language::TypeScript => SourceType::ts(),
+        Language::Tsx => SourceType::tsx(),
+        // Plain JavaScript files hold JSX more often than the `<T>x` casts that would conflict with it, and CommonJS
+        // as often as modules.
+        Language::JavaScript | Language::Jsx => SourceType::unambiguous().with_jsx(true),
+    }
+}

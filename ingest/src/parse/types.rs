@@ -1,0 +1,177 @@
+//! Types as declared, as far as they can name a vendor client.
+
+use oxc_ast::ast::{
+    IdentifierReference, PropertyKey, TSImportTypeQualifier, TSInterfaceDeclaration, TSLiteral, TSSignature, TSType,
+    TSTypeAnnotation, TSTypeName, TSTypeParameterInstantiation, TSTypeQueryExprName,
+};
+
+use super::facts::{Name, Type, TypeId, TypeRoot};
+use super::lower::Lower;
+
+/// Types nest by being written so; deeper than this they name no client.
+const DEEPEST: u32 = 32;
+
+impl<'a> Lower<'_, 'a> {
+    /// The type behind an annotation; `None` where it is a primitive or of no interest.
+    pub(super) fn annotation(&mut self, it: Option<&TSTypeAnnotation<'a>>) -> Option<TypeId> {
+        self.type_of(&it?.type_annotation)
+    }
+
+    /// A type; `None` where it is a primitive or of no interest.
+    pub(super) fn type_of(&mut self, it: &TSType<'a>) -> Option<TypeId> {
+        let ty = self.lower_type(it, 0);
+        (ty != Type::Unknown).then(|| self.add_type(ty))
+    }
+
+    /// The type that an interface declares.
+    pub(super) fn interface(&mut self, it: &TSInterfaceDeclaration<'a>) -> TypeId {
+        let members = self.signatures(&it.body.body, 0);
+        let mut extends = Vec::new();
+        for heritage in &it.extends {
+            if let Some((root, path)) = self.type_name(&heritage.type_name) {
+                let arguments = self.type_arguments(heritage.type_arguments.as_deref(), 0);
+                extends.push(self.add_type(Type::Reference(root, path, arguments)));
+            }
+        }
+        self.add_type(Type::Object(members, extends))
+    }
+
+    fn add_type(&mut self, ty: Type) -> TypeId {
+        self.out.types.push(ty);
+        u32::try_from(self.out.types.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn nested(&mut self, it: &TSType<'a>, depth: u32) -> TypeId {
+        let ty = self.lower_type(it, depth + 1);
+        self.add_type(ty)
+    }
+
+    fn lower_type(&mut self, it: &TSType<'a>, depth: u32) -> Type {
+        if depth > DEEPEST {
+            return Type::Unknown;
+        }
+        match it {
+            TSType::TSNullKeyword(_) | TSType::TSUndefinedKeyword(_) | TSType::TSVoidKeyword(_) => Type::Null,
+            TSType::TSParenthesizedType(it) => self.lower_type(&it.type_annotation, depth + 1),
+            TSType::TSTypeOperatorType(it) => self.lower_type(&it.type_annotation, depth + 1),
+            TSType::TSArrayType(it) => Type::List(self.nested(&it.element_type, depth)),
+            TSType::TSUnionType(it) => Type::Union(it.types.iter().map(|ty| self.nested(ty, depth)).collect()),
+            TSType::TSIntersectionType(it) => {
+                Type::Intersection(it.types.iter().map(|ty| self.nested(ty, depth)).collect())
+            }
+            TSType::TSTypeLiteral(it) => Type::Object(self.signatures(&it.members, depth), Vec::new()),
+            TSType::TSFunctionType(it) => Type::Function(self.nested(&it.return_type.type_annotation, depth)),
+            TSType::TSIndexedAccessType(it) => match &it.index_type {
+                TSType::TSLiteralType(literal) => match &literal.literal {
+                    TSLiteral::StringLiteral(key) => {
+                        let object = self.nested(&it.object_type, depth);
+                        Type::Indexed(object, self.name(&key.value))
+                    }
+                    _ => Type::Unknown,
+                },
+                _ => Type::Unknown,
+            },
+            TSType::TSTypeReference(it) => match self.type_name(&it.type_name) {
+                Some((root, path)) => {
+                    let arguments = self.type_arguments(it.type_arguments.as_deref(), depth);
+                    Type::Reference(root, path, arguments)
+                }
+                None => Type::Unknown,
+            },
+            TSType::TSTypeQuery(it) => match &it.expr_name {
+                TSTypeQueryExprName::TSImportType(import) => {
+                    Type::Typeof(TypeRoot::Import(self.name(&import.source.value)), Vec::new())
+                }
+                TSTypeQueryExprName::IdentifierReference(name) => Type::Typeof(self.type_root(name), Vec::new()),
+                TSTypeQueryExprName::QualifiedName(name) => match self.type_name(&name.left) {
+                    Some((root, mut path)) => {
+                        path.push(self.name(&name.right.name));
+                        Type::Typeof(root, path)
+                    }
+                    None => Type::Unknown,
+                },
+                TSTypeQueryExprName::ThisExpression(_) => Type::Unknown,
+            },
+            TSType::TSImportType(it) => {
+                let mut path = Vec::new();
+                let mut at = it.qualifier.as_ref();
+                while let Some(qualifier) = at {
+                    match qualifier {
+                        TSImportTypeQualifier::Identifier(name) => {
+                            path.push(self.name(&name.name));
+                            at = None;
+                        }
+                        TSImportTypeQualifier::QualifiedName(name) => {
+                            path.push(self.name(&name.right.name));
+                            at = Some(&name.left);
+                        }
+                    }
+                }
+                path.reverse();
+                let arguments = self.type_arguments(it.type_arguments.as_deref(), depth);
+                Type::Reference(TypeRoot::Import(self.name(&it.source.value)), path, arguments)
+            }
+            _ => Type::Unknown,
+        }
+    }
+
+    fn type_arguments(&mut self, it: Option<&TSTypeParameterInstantiation<'a>>, depth: u32) -> Vec<TypeId> {
+        it.map(|it| it.params.iter().map(|ty| self.nested(ty, depth)).collect()).unwrap_or_default()
+    }
+
+    fn signatures(&mut self, members: &[TSSignature<'a>], depth: u32) -> Vec<(Name, TypeId)> {
+        let mut out = Vec::new();
+        for member in members {
+            match member {
+                TSSignature::TSPropertySignature(it) => {
+                    if let (Some(name), Some(ty)) = (type_key(&it.key), &it.type_annotation) {
+                        let ty = self.nested(&ty.type_annotation, depth);
+                        out.push((self.name(name), ty));
+                    }
+                }
+                TSSignature::TSMethodSignature(it) => {
+                    if let (Some(name), Some(ty)) = (type_key(&it.key), &it.return_type) {
+                        let returns = self.nested(&ty.type_annotation, depth);
+                        let ty = self.add_type(Type::Function(returns));
+                        out.push((self.name(name), ty));
+                    }
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn type_name(&mut self, it: &TSTypeName<'a>) -> Option<(TypeRoot, Vec<Name>)> {
+        let mut path = Vec::new();
+        let mut at = it;
+        loop {
+            match at {
+                TSTypeName::IdentifierReference(name) => {
+                    path.reverse();
+                    return Some((self.type_root(name), path));
+                }
+                TSTypeName::QualifiedName(name) => {
+                    path.push(self.name(&name.right.name));
+                    at = &name.left;
+                }
+                TSTypeName::ThisExpression(_) => return None,
+            }
+        }
+    }
+
+    fn type_root(&mut self, it: &IdentifierReference<'a>) -> TypeRoot {
+        match self.reference(it) {
+            Some(binding) => TypeRoot::Binding(binding),
+            None => TypeRoot::Global(self.name(&it.name)),
+        }
+    }
+}
+
+fn type_key<'k>(key: &'k PropertyKey<'_>) -> Option<&'k str> {
+    match key {
+        PropertyKey::StaticIdentifier(it) => Some(&it.name),
+        PropertyKey::StringLiteral(it) => Some(&it.value),
+        _ => None,
+    }
+}

@@ -1,0 +1,430 @@
+//! What becomes of the result of a call, inside its file: which parts are read, how, and whether it goes elsewhere.
+
+use std::collections::BTreeMap;
+
+use oxc_ast::AstKind;
+use oxc_ast::ast::{BindingPattern, CallExpression, Expression, ForStatementLeft, PropertyKey};
+use oxc_semantic::Semantic;
+use oxc_span::GetSpan;
+use oxc_syntax::node::NodeId;
+use oxc_syntax::operator::{AssignmentOperator, BinaryOperator, LogicalOperator, UnaryOperator};
+use oxc_syntax::symbol::SymbolId;
+
+use super::facts::{ReadFact, Uses};
+
+/// Aliases of aliases and callbacks in callbacks, followed this far.
+const DEEPEST: u32 = 12;
+/// Places looked at for one call.
+const MOST_STEPS: u32 = 4_000;
+
+/// What becomes of the value of an expression.
+pub(super) fn of_result(semantic: &Semantic<'_>, node: NodeId) -> Uses {
+    let mut walk = Walk { semantic, reads: BTreeMap::new(), escapes: false, steps: 0 };
+    walk.follow(node, At::default(), 0);
+    let reads = walk
+        .reads
+        .into_iter()
+        .map(|(path, seen)| ReadFact {
+            path,
+            guarded: seen.tested || !seen.unguarded,
+            compared: seen.compared,
+            escapes: seen.escapes,
+        })
+        .collect();
+    Uses { reads, escapes: walk.escapes }
+}
+
+#[derive(Default)]
+struct Seen {
+    tested: bool,
+    unguarded: bool,
+    compared: bool,
+    escapes: bool,
+}
+
+/// Where in the result we are.
+#[derive(Clone, Default)]
+struct At {
+    path: String,
+    /// Behind `?.` or `??` of a part of the result.
+    guarded: bool,
+    /// Element of the list that `Promise.all` gives.
+    element: Option<usize>,
+}
+
+impl At {
+    fn member(&self, name: &str, optional: bool) -> Self {
+        let mut path = self.path.clone();
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(name);
+        Self { path, guarded: self.guarded || (optional && !self.path.is_empty()), element: None }
+    }
+
+    fn item(&self) -> Self {
+        Self { path: format!("{}[]", self.path), guarded: self.guarded, element: None }
+    }
+}
+
+enum How {
+    Read,
+    Tested,
+    Compared,
+    Escapes,
+}
+
+struct Walk<'s, 'a> {
+    semantic: &'s Semantic<'a>,
+    reads: BTreeMap<String, Seen>,
+    escapes: bool,
+    steps: u32,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn record(&mut self, at: &At, how: &How) {
+        if at.path.is_empty() {
+            self.escapes |= matches!(how, How::Escapes);
+            return;
+        }
+        let seen = self.reads.entry(at.path.clone()).or_default();
+        seen.tested |= matches!(how, How::Tested);
+        seen.compared |= matches!(how, How::Compared);
+        seen.escapes |= matches!(how, How::Escapes);
+        seen.unguarded |= !at.guarded && !matches!(how, How::Tested);
+    }
+
+    fn follow(&mut self, node: NodeId, at: At, depth: u32) {
+        let mut node = node;
+        let mut at = at;
+        loop {
+            self.steps += 1;
+            if depth > DEEPEST || self.steps > MOST_STEPS {
+                self.record(&at, &How::Escapes);
+                return;
+            }
+            let nodes = self.semantic.nodes();
+            let parent = nodes.parent_id(node);
+            let here = nodes.kind(node).span();
+            match nodes.kind(parent) {
+                AstKind::AwaitExpression(_)
+                | AstKind::ParenthesizedExpression(_)
+                | AstKind::TSNonNullExpression(_)
+                | AstKind::TSAsExpression(_)
+                | AstKind::TSSatisfiesExpression(_)
+                | AstKind::TSTypeAssertion(_)
+                | AstKind::ChainExpression(_) => node = parent,
+                AstKind::StaticMemberExpression(it) => {
+                    if let AstKind::CallExpression(call) = nodes.parent_kind(parent)
+                        && call.callee.span() == it.span
+                    {
+                        let outer = nodes.parent_id(parent);
+                        match self.method(call, outer, &it.property.name, it.optional, &at, depth) {
+                            Some(next) => {
+                                node = outer;
+                                at = next;
+                                continue;
+                            }
+                            None => return,
+                        }
+                    }
+                    at = at.member(&it.property.name, it.optional);
+                    node = parent;
+                }
+                AstKind::ComputedMemberExpression(it) if it.object.span() == here => {
+                    at = match &it.expression {
+                        Expression::StringLiteral(key) => at.member(&key.value, it.optional),
+                        _ => at.item(),
+                    };
+                    node = parent;
+                }
+                AstKind::VariableDeclarator(it) => {
+                    self.pattern(&it.id, &at, depth);
+                    return;
+                }
+                AstKind::AssignmentExpression(it) if it.right.span() == here => {
+                    use oxc_ast::ast::AssignmentTarget;
+                    match &it.left {
+                        AssignmentTarget::AssignmentTargetIdentifier(target)
+                            if matches!(it.operator, AssignmentOperator::Assign) || it.operator.is_logical() =>
+                        {
+                            let symbol = target
+                                .reference_id
+                                .get()
+                                .and_then(|id| self.semantic.scoping().get_reference(id).symbol_id());
+                            match symbol {
+                                Some(symbol) => self.symbol(symbol, &at, depth),
+                                None => self.record(&at, &How::Escapes),
+                            }
+                        }
+                        AssignmentTarget::AssignmentTargetIdentifier(_) => self.record(&at, &How::Read),
+                        _ => self.record(&at, &How::Escapes),
+                    }
+                    return;
+                }
+                AstKind::ForOfStatement(it) if it.right.span() == here => {
+                    let item = at.item();
+                    match &it.left {
+                        ForStatementLeft::VariableDeclaration(declaration) => {
+                            for declarator in &declaration.declarations {
+                                self.pattern(&declarator.id, &item, depth);
+                            }
+                        }
+                        _ => self.record(&item, &How::Escapes),
+                    }
+                    return;
+                }
+                AstKind::ConditionalExpression(it) if it.test.span() != here => node = parent,
+                AstKind::LogicalExpression(it) => {
+                    if it.left.span() == here {
+                        self.record(&at, &How::Tested);
+                        if it.operator == LogicalOperator::And {
+                            return;
+                        }
+                        at.guarded |= !at.path.is_empty();
+                    }
+                    node = parent;
+                }
+                AstKind::SequenceExpression(it) => {
+                    if it.expressions.last().is_some_and(|last| last.span() == here) {
+                        node = parent;
+                    } else {
+                        return;
+                    }
+                }
+                AstKind::ConditionalExpression(_)
+                | AstKind::IfStatement(_)
+                | AstKind::WhileStatement(_)
+                | AstKind::DoWhileStatement(_) => {
+                    self.record(&at, &How::Tested);
+                    return;
+                }
+                AstKind::UnaryExpression(it) => {
+                    let how = if it.operator == UnaryOperator::LogicalNot { How::Tested } else { How::Read };
+                    self.record(&at, &how);
+                    return;
+                }
+                AstKind::BinaryExpression(it) => {
+                    let how = match it.operator {
+                        operator if operator.is_equality() => How::Compared,
+                        BinaryOperator::In | BinaryOperator::Instanceof => How::Tested,
+                        _ => How::Read,
+                    };
+                    self.record(&at, &how);
+                    return;
+                }
+                AstKind::SwitchStatement(_) | AstKind::SwitchCase(_) => {
+                    self.record(&at, &How::Compared);
+                    return;
+                }
+                AstKind::ArrayExpression(it) => {
+                    let outer = nodes.parent_id(parent);
+                    if let AstKind::CallExpression(call) = nodes.kind(outer)
+                        && at.path.is_empty()
+                        && is_promise_all(call)
+                        && let Some(element) = it.elements.iter().position(|element| element.span() == here)
+                    {
+                        node = outer;
+                        at.element = Some(element);
+                        continue;
+                    }
+                    self.record(&at, &How::Escapes);
+                    return;
+                }
+                AstKind::ArrowFunctionExpression(_) | AstKind::ReturnStatement(_) => match self.then_call(parent) {
+                    Some(call) => node = call,
+                    None => {
+                        self.record(&at, &How::Escapes);
+                        return;
+                    }
+                },
+                AstKind::ExpressionStatement(_) => {
+                    if !at.path.is_empty() {
+                        self.record(&at, &How::Read);
+                    }
+                    return;
+                }
+                AstKind::TemplateLiteral(_)
+                | AstKind::JSXExpressionContainer(_)
+                | AstKind::ComputedMemberExpression(_)
+                | AstKind::UpdateExpression(_)
+                | AstKind::ThrowStatement(_) => {
+                    self.record(&at, &How::Read);
+                    return;
+                }
+                _ => {
+                    self.record(&at, &How::Escapes);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A method called on the value: where its result is still a part of the value, that part.
+    fn method(
+        &mut self,
+        call: &CallExpression<'a>,
+        outer: NodeId,
+        name: &str,
+        optional: bool,
+        at: &At,
+        depth: u32,
+    ) -> Option<At> {
+        let at = &At { guarded: at.guarded || (optional && !at.path.is_empty()), ..at.clone() };
+        match name {
+            "then" if !call.arguments.is_empty() => {
+                self.callback(call, 0, at, depth);
+                return None;
+            }
+            "catch" | "finally" => return Some(at.clone()),
+            "map" | "forEach" | "filter" | "find" | "findIndex" | "findLast" | "some" | "every" | "flatMap"
+            | "sort" | "toSorted" => {
+                self.record(at, &How::Read);
+                let item = at.item();
+                self.callback(call, 0, &item, depth);
+                return match name {
+                    "find" | "findLast" => Some(item),
+                    "filter" | "sort" | "toSorted" => Some(at.clone()),
+                    _ => None,
+                };
+            }
+            "reduce" | "reduceRight" => {
+                self.record(at, &How::Read);
+                self.callback(call, 1, &at.item(), depth);
+                return None;
+            }
+            "at" | "pop" | "shift" => return Some(at.item()),
+            "slice" | "reverse" | "concat" | "toReversed" => return Some(at.clone()),
+            _ => {}
+        }
+        let _ = outer;
+        if at.path.is_empty() {
+            // A builder (`select().eq()`) or a reader (`response.json()`): only the catalog can tell.
+            return Some(at.member(&format!("{name}()"), false));
+        }
+        self.record(at, &How::Read);
+        None
+    }
+
+    /// A function that is given the value as its n-th parameter.
+    fn callback(&mut self, call: &CallExpression<'a>, parameter: usize, at: &At, depth: u32) {
+        let parameters = match call.arguments.first() {
+            Some(oxc_ast::ast::Argument::ArrowFunctionExpression(it)) => &it.params,
+            Some(oxc_ast::ast::Argument::FunctionExpression(it)) => &it.params,
+            Some(_) => return self.record(at, &How::Escapes),
+            None => return,
+        };
+        if let Some(parameter) = parameters.items.get(parameter) {
+            self.pattern(&parameter.pattern, at, depth);
+        }
+    }
+
+    /// The `.then(…)` call whose callback returns here.
+    fn then_call(&self, node: NodeId) -> Option<NodeId> {
+        let nodes = self.semantic.nodes();
+        let mut at = node;
+        loop {
+            match nodes.kind(at) {
+                AstKind::ArrowFunctionExpression(_) | AstKind::Function(_) => break,
+                AstKind::Program(_) => return None,
+                _ => at = nodes.parent_id(at),
+            }
+        }
+        let call = nodes.parent_id(at);
+        match nodes.kind(call) {
+            AstKind::CallExpression(it) => match &it.callee {
+                Expression::StaticMemberExpression(member)
+                    if member.property.name == "then"
+                        && it.arguments.first().is_some_and(|first| first.span() == nodes.kind(at).span()) =>
+                {
+                    Some(call)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn pattern(&mut self, pattern: &BindingPattern<'a>, at: &At, depth: u32) {
+        match pattern {
+            BindingPattern::BindingIdentifier(it) => {
+                if at.element.is_some() {
+                    return self.record(at, &How::Escapes);
+                }
+                if let Some(symbol) = it.symbol_id.get() {
+                    self.symbol(symbol, at, depth);
+                }
+            }
+            BindingPattern::AssignmentPattern(it) => {
+                let at = At { guarded: true, ..at.clone() };
+                self.pattern(&it.left, &at, depth);
+            }
+            BindingPattern::ObjectPattern(it) => {
+                for property in &it.properties {
+                    match &property.key {
+                        PropertyKey::StaticIdentifier(key) => {
+                            self.pattern(&property.value, &at.member(&key.name, false), depth);
+                        }
+                        PropertyKey::StringLiteral(key) => {
+                            self.pattern(&property.value, &at.member(&key.value, false), depth);
+                        }
+                        _ => self.record(at, &How::Escapes),
+                    }
+                }
+                if it.rest.is_some() {
+                    self.record(at, &How::Escapes);
+                }
+            }
+            BindingPattern::ArrayPattern(it) => {
+                if let Some(element) = at.element {
+                    let at = At { element: None, ..at.clone() };
+                    match it.elements.get(element) {
+                        Some(Some(pattern)) => self.pattern(pattern, &at, depth),
+                        Some(None) => {}
+                        None => self.record(&at, &How::Escapes),
+                    }
+                    return;
+                }
+                for element in it.elements.iter().flatten() {
+                    self.pattern(element, &at.item(), depth);
+                }
+                if let Some(rest) = &it.rest {
+                    self.pattern(&rest.argument, at, depth);
+                }
+            }
+        }
+    }
+
+    /// Every read of a variable that holds the value.
+    fn symbol(&mut self, symbol: SymbolId, at: &At, depth: u32) {
+        let mut read = false;
+        let references: Vec<NodeId> = self
+            .semantic
+            .scoping()
+            .get_resolved_references(symbol)
+            .filter(|reference| reference.is_read() && !reference.is_type())
+            .map(oxc_semantic::Reference::node_id)
+            .collect();
+        for node in references {
+            read = true;
+            self.follow(node, at.clone(), depth + 1);
+        }
+        if !read {
+            self.record(at, &How::Read);
+        }
+        // An exported variable can be read by any file.
+        let scoping = self.semantic.scoping();
+        let declaration = self.semantic.nodes().parent_id(scoping.symbol_declaration(symbol));
+        let exported =
+            self.semantic.nodes().ancestor_kinds(declaration).any(|kind| matches!(kind, AstKind::ExportDeclaration(_)));
+        if exported && scoping.symbol_scope_id(symbol) == scoping.root_scope_id() {
+            self.record(at, &How::Escapes);
+        }
+    }
+}
+
+fn is_promise_all(call: &CallExpression<'_>) -> bool {
+    matches!(&call.callee, Expression::StaticMemberExpression(it)
+        if it.property.name == "all"
+            && matches!(&it.object, Expression::Identifier(object) if object.name == "Promise"))
+}
