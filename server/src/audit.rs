@@ -1,10 +1,42 @@
-//! The audit log's door: who asks, and whether what they were told has been written down.
+//! The door that every answer leaves through: no answer without an audit row.
+//!
+//! A read's row is inserted in the read's own transaction, and COMMIT returns before the first byte leaves
+//! ([`Auditor::audited`]). A refusal rolls back and gets its row in a second transaction. What the MCP library answers
+//! by itself is written down by the layer around it ([`Auditor::record`]). Where the row cannot be committed, nothing
+//! leaves but `unavailable`.
+//!
+//! Actions are `<door>[:<name>]`: `mcp.initialize`, `mcp.tools/list`, `mcp.tools/call:sync_whats_at_risk`,
+//! `mcp.resources/read:feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`. They are
+//! words of ours and never text of the request; arguments appear as a keyed digest.
+
+pub mod refusals;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use sync_core::clock::Clock;
+use sync_core::ids::{EventId, RepositoryId, RequestId};
 use sync_core::principal::Principal;
+use sync_store::{AuditEvent, Outcome, Store, StoreError, Tx};
+use time::OffsetDateTime;
+use tokio::time::{Instant, timeout_at};
+
+pub use sync_store::Protocol;
+
+use crate::answers::error::{AnswerError, Code};
+use crate::keys::Keys;
+
+/// How long an answer may take to be made and committed.
+const ANSWER_BUDGET: Duration = Duration::from_millis(1600);
+
+/// After how long the caller has been told something, whatever the store does.
+pub const TOTAL_BUDGET: Duration = Duration::from_millis(1950);
 
 /// Who asks, how, and the record of whether the request has its audit row yet. Made once a request, by the
 /// authentication layer; cheap to clone.
@@ -12,38 +44,18 @@ use sync_core::principal::Principal;
 pub struct Asker {
     /// Who the request acts as.
     pub principal: Arc<Principal>,
-    /// As echoed in `X-Request-Id`.
-    pub request_id: Arc<str>,
-    /// The door it came through.
+    /// As in `X-Request-Id`.
+    pub request_id: RequestId,
+    /// The protocol it came by.
     pub protocol: Protocol,
+    /// Protocol and method, the first part of the audit row's action: `mcp.tools/call`.
+    pub door: &'static str,
     /// The peer's address, or the one a trusted proxy reported.
     pub client_ip: Option<IpAddr>,
     /// The one repository an address like `/mcp/acme/billing` pins every answer to.
     pub pinned_repository: Option<Arc<str>>,
     /// Whether this request's audit row is committed.
     pub ledger: AuditLedger,
-}
-
-/// The door a request came through, as written in audit rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// Streamable HTTP.
-    Mcp,
-    /// `/v1`.
-    Rest,
-    /// The command line of this machine.
-    Cli,
-}
-
-impl Protocol {
-    /// The word used in rows.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mcp => "mcp",
-            Self::Rest => "rest",
-            Self::Cli => "cli",
-        }
-    }
 }
 
 /// Whether one request's audit row is committed: shared by everyone who works on the request, so that exactly one
@@ -58,7 +70,7 @@ pub enum LedgerState {
     Open,
     /// Committed.
     Committed,
-    /// Could not be committed; nothing but "unavailable" may leave.
+    /// Could not be committed; nothing but `unavailable` may leave.
     Failed,
 }
 
@@ -72,13 +84,236 @@ impl AuditLedger {
         }
     }
 
-    /// The row is committed.
-    pub fn committed(&self) {
-        self.0.store(1, Ordering::Release);
+    fn set(&self, state: LedgerState) {
+        let value = match state {
+            LedgerState::Open => 0,
+            LedgerState::Committed => 1,
+            LedgerState::Failed => 2,
+        };
+        self.0.store(value, Ordering::Release);
+    }
+}
+
+/// The transaction in which one answer is made. It is rolled back unless the answer comes out well.
+pub struct Reading {
+    /// Rows of the asker's organization, one snapshot for all statements.
+    pub tx: Tx,
+    /// The instant the answer is made at, by the service's clock.
+    pub now: OffsetDateTime,
+    noted: Arc<Mutex<Noted>>,
+}
+
+/// What the audit row says of the answer beyond its outcome.
+#[derive(Debug, Default, Clone)]
+struct Noted {
+    repository: Option<(RepositoryId, String)>,
+    rows: Option<u64>,
+}
+
+impl Reading {
+    /// Notes which repository the answer is about; also where it then ends in an error.
+    pub fn about(&self, id: RepositoryId, name: &str) {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).repository = Some((id, name.to_owned()));
     }
 
-    /// The row could not be committed.
-    pub fn failed(&self) {
-        self.0.store(2, Ordering::Release);
+    /// Notes how many rows the answer gives.
+    pub fn rows(&self, count: usize) {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).rows = Some(count as u64);
+    }
+}
+
+/// Writes the audit log.
+#[derive(Clone)]
+pub struct Auditor {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    keys: Keys,
+}
+
+/// The audit row could not be committed, so that nothing may be said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unrecorded;
+
+impl Auditor {
+    /// Over a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, keys: Keys) -> Self {
+        Self { store, clock, keys }
+    }
+
+    /// Makes an answer and writes it down, or gives an error that is written down: the one way to answer a question.
+    ///
+    /// `question` is the name of what is asked (`sync_whats_at_risk`), the second part of the row's action. `answer`
+    /// reads through [`Reading::tx`] and says what it is about with [`Reading::about`] and
+    /// [`Reading::rows`]. Within the budget of two seconds the caller has the answer, or `unavailable`. A panic in
+    /// `answer` is an `internal` error.
+    pub async fn audited<T, F>(
+        &self,
+        asker: &Asker,
+        question: &'static str,
+        arguments: &Value,
+        answer: F,
+    ) -> Result<T, AnswerError>
+    where
+        T: Send,
+        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, AnswerError>> + Send,
+    {
+        let started = Instant::now();
+        let mut event = self.event(asker, Some(question), Some(arguments));
+        let noted = Arc::new(Mutex::new(Noted::default()));
+        let attempt = self.attempt(asker, event.clone(), started, noted.clone(), answer);
+        let error = match timeout_at(started + ANSWER_BUDGET, AssertUnwindSafe(attempt).catch_unwind()).await {
+            Ok(Ok(Ok(value))) => {
+                asker.ledger.set(LedgerState::Committed);
+                return Ok(value);
+            }
+            Ok(Ok(Err(error))) => error,
+            Ok(Err(_panic)) => {
+                tracing::error!(question, request_id = %asker.request_id, "an answer panicked");
+                AnswerError::internal()
+            }
+            Err(_elapsed) => {
+                event.outcome = Some(Outcome::Timeout);
+                AnswerError::unavailable()
+            }
+        };
+        let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        event.outcome = event.outcome.or(Some(outcome_of(error.code)));
+        event.code = Some(error.code.as_str().to_owned());
+        event.repository = noted.repository;
+        event.duration = Some(started.elapsed());
+        match self.commit_within(asker, &event, started + TOTAL_BUDGET).await {
+            Ok(()) => Err(error),
+            Err(Unrecorded) => Err(AnswerError::unavailable()),
+        }
+    }
+
+    /// Writes down that a question was refused before it was asked (an argument of the wrong type), and gives what to
+    /// say: `error` itself, or `unavailable` where the row could not be committed.
+    pub async fn refused(
+        &self,
+        asker: &Asker,
+        question: &'static str,
+        arguments: &Value,
+        error: AnswerError,
+    ) -> AnswerError {
+        let code = error.code.as_str();
+        match self.record(asker, Some(question), Some(arguments), outcome_of(error.code), Some(code)).await {
+            Ok(()) => error,
+            Err(Unrecorded) => AnswerError::unavailable(),
+        }
+    }
+
+    /// Writes down what was answered without [`Auditor::audited`]; `code` says why where it did not end well.
+    pub async fn record(
+        &self,
+        asker: &Asker,
+        question: Option<&'static str>,
+        arguments: Option<&Value>,
+        outcome: Outcome,
+        code: Option<&str>,
+    ) -> Result<(), Unrecorded> {
+        let started = Instant::now();
+        let mut event = self.event(asker, question, arguments);
+        event.outcome = Some(outcome);
+        event.code = code.map(str::to_owned);
+        self.commit_within(asker, &event, started + ANSWER_BUDGET).await
+    }
+
+    async fn attempt<T, F>(
+        &self,
+        asker: &Asker,
+        mut event: AuditEvent,
+        started: Instant,
+        noted: Arc<Mutex<Noted>>,
+        answer: F,
+    ) -> Result<T, AnswerError>
+    where
+        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, AnswerError>> + Send,
+    {
+        let tx = self.store.begin(&asker.principal).await.map_err(|error| store_failed(&error, "begin"))?;
+        let mut reading = Reading { tx, now: event.time, noted };
+        let value = answer(&mut reading).await?;
+        let noted = reading.noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        event.outcome = Some(Outcome::Ok);
+        event.repository = noted.repository;
+        event.rows = noted.rows;
+        event.duration = Some(started.elapsed());
+        reading.tx.record_event(&event).await.map_err(|error| unwritten(&error))?;
+        reading.tx.commit().await.map_err(|error| unwritten(&error))?;
+        Ok(value)
+    }
+
+    /// Commits a row in a transaction of its own. The event keeps its id: where the first transaction did commit, but
+    /// too late for its caller, this one conflicts with it, and there is still exactly one row.
+    async fn commit_within(&self, asker: &Asker, event: &AuditEvent, deadline: Instant) -> Result<(), Unrecorded> {
+        let insert = async {
+            let mut tx = self.store.begin(&asker.principal).await?;
+            tx.record_event(event).await?;
+            tx.commit().await
+        };
+        let result = match timeout_at(deadline, insert).await {
+            Ok(Ok(()) | Err(StoreError::Conflict(_))) => Ok(()),
+            Ok(Err(error)) => {
+                tracing::error!(%error, action = event.action, request_id = %asker.request_id, "an audit row could not be written");
+                Err(Unrecorded)
+            }
+            Err(_elapsed) => {
+                tracing::error!(action = event.action, request_id = %asker.request_id, "an audit row was not written in time");
+                Err(Unrecorded)
+            }
+        };
+        asker.ledger.set(if result.is_ok() { LedgerState::Committed } else { LedgerState::Failed });
+        result
+    }
+
+    fn event(&self, asker: &Asker, question: Option<&str>, arguments: Option<&Value>) -> AuditEvent {
+        let now = self.clock.now();
+        let principal = &asker.principal;
+        AuditEvent {
+            event_id: EventId::at(now),
+            time: now,
+            principal: Some(principal.id),
+            principal_name: Some(principal.name.clone()),
+            principal_kind: Some(principal.kind),
+            credential_id: Some(principal.credential_id.clone()),
+            protocol: asker.protocol,
+            action: question.map_or_else(|| asker.door.to_owned(), |question| format!("{}:{question}", asker.door)),
+            repository: None,
+            arguments_digest: arguments.map(|arguments| {
+                // Canonical JSON cannot fail on a value that JSON was parsed into; the plain text is as good a key.
+                let canonical =
+                    serde_json_canonicalizer::to_vec(arguments).unwrap_or_else(|_| arguments.to_string().into_bytes());
+                self.keys.audit_digest(principal.organization, &canonical)
+            }),
+            outcome: None,
+            code: None,
+            rows: None,
+            duration: None,
+            request_id: asker.request_id,
+            client_ip: asker.client_ip,
+        }
+    }
+}
+
+fn store_failed(error: &StoreError, step: &'static str) -> AnswerError {
+    if error.is_unavailable() {
+        tracing::warn!(%error, step, "the store is unavailable");
+        return AnswerError::unavailable();
+    }
+    tracing::error!(%error, step, "the store failed");
+    AnswerError::internal()
+}
+
+/// An answer whose row cannot be written is withheld as `unavailable`, whatever the reason.
+fn unwritten(error: &StoreError) -> AnswerError {
+    tracing::error!(%error, "the audit row of an answer could not be written; the answer is withheld");
+    AnswerError::unavailable()
+}
+
+fn outcome_of(code: Code) -> Outcome {
+    match code {
+        Code::Timeout => Outcome::Timeout,
+        code if code.is_refusal() => Outcome::Refused,
+        _ => Outcome::Error,
     }
 }

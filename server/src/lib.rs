@@ -5,6 +5,10 @@
 
 pub mod audit;
 pub mod clock;
+pub mod config;
 pub mod dev;
+pub mod identity;
 pub mod jobs;
+pub mod keys;
 pub mod postgres;
+pub mod shutdown;

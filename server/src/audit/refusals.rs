@@ -1,0 +1,111 @@
+//! Requests that belong to no organization: counted a minute and address prefix, in memory, bounded, and added to the
+//! store every few seconds, so that a flood of them costs neither rows nor statements.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sync_core::clock::Clock;
+use sync_store::{Protocol, Refusal, Store};
+use time::OffsetDateTime;
+
+/// The most distinct counters kept between two flushes; the rest is counted under [`OTHER`].
+const MAX_COUNTERS: usize = 1000;
+
+/// The address prefix under which is counted what has no counter of its own.
+const OTHER: &str = "other";
+
+type Key = (OffsetDateTime, String, &'static str);
+
+/// Counts refusals without an organization.
+#[derive(Clone)]
+pub struct Refusals {
+    clock: Arc<dyn Clock>,
+    counters: Arc<Mutex<HashMap<Key, (Protocol, u64)>>>,
+}
+
+impl Refusals {
+    /// Nothing counted yet.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, counters: Arc::default() }
+    }
+
+    /// Counts one; `code` says why it was refused.
+    pub fn count(&self, protocol: Protocol, client: Option<IpAddr>, code: &'static str) {
+        let now = self.clock.now();
+        let minute = now.replace_second(0).and_then(|at| at.replace_nanosecond(0)).unwrap_or(now);
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key = (minute, client.map_or_else(|| OTHER.to_owned(), prefix), code);
+        if counters.len() >= MAX_COUNTERS && !counters.contains_key(&key) {
+            OTHER.clone_into(&mut key.1);
+        }
+        counters.entry(key).or_insert((protocol, 0)).1 += 1;
+    }
+
+    /// Adds what was counted to the store. Where that fails, the counts stay for the next time.
+    pub async fn flush(&self, store: &Store) {
+        let taken = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
+        if taken.is_empty() {
+            return;
+        }
+        let added = async {
+            let mut tx = store.system("refusals").await?;
+            for ((time, address_prefix, code), (protocol, count)) in &taken {
+                let refusal = Refusal {
+                    time: *time,
+                    address_prefix: address_prefix.clone(),
+                    protocol: *protocol,
+                    code: (*code).to_owned(),
+                    count: *count,
+                };
+                tx.count_refusal(&refusal).await?;
+            }
+            tx.commit().await
+        };
+        if let Err(error) = added.await {
+            tracing::warn!(%error, "counted refusals could not be added to the store; they are kept");
+            let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, (protocol, count)) in taken {
+                counters.entry(key).or_insert((protocol, 0)).1 += count;
+            }
+        }
+    }
+}
+
+/// The /24 or /48 an address belongs to.
+fn prefix(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            format!("{}/24", Ipv4Addr::new(a, b, c, 0))
+        }
+        IpAddr::V6(v6) => {
+            let [a, b, c, ..] = v6.segments();
+            format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sync_core::clock::MockClock;
+
+    use super::*;
+
+    #[test]
+    fn counters_are_by_prefix_and_bounded() {
+        let refusals = Refusals::new(Arc::new(MockClock::at(OffsetDateTime::UNIX_EPOCH)));
+        for last in 0..=255 {
+            refusals.count(Protocol::Mcp, Some(Ipv4Addr::new(192, 0, 2, last).into()), "bad_token");
+        }
+        assert_eq!(refusals.counters.lock().unwrap().len(), 1);
+        for at in 0..5_000_u32 {
+            refusals.count(Protocol::Mcp, Some(Ipv4Addr::from(at << 8).into()), "bad_token");
+        }
+        let counters = refusals.counters.lock().unwrap();
+        assert!(counters.len() <= MAX_COUNTERS + 1);
+        assert_eq!(counters.values().map(|(_, count)| count).sum::<u64>(), 256 + 5_000);
+        assert_eq!(prefix("::ffff:192.0.2.9".parse().unwrap()), "192.0.2.0/24");
+        assert_eq!(prefix("2001:db8:1:2::9".parse().unwrap()), "2001:db8:1::/48");
+    }
+}

@@ -1,0 +1,218 @@
+//! Who a bearer credential stands for: Sync's own tokens, and JSON Web Tokens of configured issuers.
+
+pub mod jwt;
+pub mod token;
+
+use std::sync::Arc;
+
+use subtle::ConstantTimeEq as _;
+use sync_core::clock::Clock;
+use sync_core::ids::{OrganizationId, PrincipalId};
+use sync_core::principal::Principal;
+use sync_store::{Member, NewMember, Organization, OrganizationState, Store, StoreError, TokenRow};
+use time::OffsetDateTime;
+
+use jwt::Issuers;
+
+/// Turns credentials into principals.
+pub struct Authenticator {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    issuers: Issuers,
+    public_url: String,
+}
+
+/// Why a credential gives no principal.
+#[derive(Debug)]
+pub enum NotAuthenticated {
+    /// No credential was given.
+    Missing,
+    /// One that is not accepted.
+    Refused(Box<RefusedCredential>),
+    /// The store cannot be asked; nothing is known of the credential.
+    Unavailable,
+}
+
+/// A credential that is not accepted, and why.
+#[derive(Debug)]
+pub struct RefusedCredential {
+    /// For the count of refusals and the audit row: `token_expired`.
+    pub code: &'static str,
+    /// For the caller; holds nothing of the credential nor of what it would have reached.
+    pub description: String,
+    /// Whose it was, where the secret was right (it has expired, say), so that the refusal is in that organization's
+    /// audit log.
+    pub principal: Option<Principal>,
+}
+
+impl Authenticator {
+    /// For the service at `public_url`.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, issuers: Issuers, public_url: String) -> Self {
+        Self { store, clock, issuers, public_url }
+    }
+
+    /// The principal of the value of an `Authorization` header.
+    pub async fn authenticate(&self, authorization: Option<&[u8]>) -> Result<Principal, NotAuthenticated> {
+        let value = authorization.ok_or(NotAuthenticated::Missing)?;
+        let credential = bearer(value).ok_or_else(|| {
+            refused("bad_authorization", "the Authorization header must be `Bearer` and a token", None)
+        })?;
+        if token::is_own(credential) { self.own_token(credential).await } else { self.jwt(credential).await }
+    }
+
+    async fn own_token(&self, credential: &str) -> Result<Principal, NotAuthenticated> {
+        let presented =
+            token::parse(credential).map_err(|error| refused("malformed_token", &error.to_string(), None))?;
+        let now = self.clock.now();
+        let mut tx = self.store.authenticate(presented.organization).await.map_err(|error| store_failed(&error))?;
+        let row = tx.token(presented.id).await.map_err(|error| store_failed(&error))?;
+        // Compared also where there is no such token, so that both take the same way.
+        let stored = row.as_ref().map_or([0; 32], |row| row.secret_hash);
+        let same = bool::from(stored.ct_eq(&presented.secret_hash));
+        let Some(row) = row.filter(|_| same) else {
+            return Err(refused("unknown_token", "the token is not known here; it may belong to another Sync", None));
+        };
+        let principal = token_principal(presented.organization, &row);
+        if let Some((code, description)) = token_fault(&row, now) {
+            return Err(refused(code, description, Some(principal)));
+        }
+        tx.touch_token(row.id, now).await.map_err(|error| store_failed(&error))?;
+        tx.commit().await.map_err(|error| store_failed(&error))?;
+        Ok(principal)
+    }
+
+    async fn jwt(&self, credential: &str) -> Result<Principal, NotAuthenticated> {
+        let now = self.clock.now();
+        let verified = self.issuers.verify(credential, &self.public_url, now).map_err(|error| {
+            refused(if error == jwt::BadJwt::Expired { "token_expired" } else { "bad_jwt" }, &error.to_string(), None)
+        })?;
+        let organization = self
+            .organization(&verified.organization)
+            .await
+            .map_err(|error| store_failed(&error))?
+            .filter(|organization| organization.state == OrganizationState::Active)
+            .ok_or_else(|| refused("unknown_organization", "the token's organization is not served here", None))?;
+        let member = self.member(&organization, &verified, now).await.map_err(|error| store_failed(&error))?;
+        let principal = Principal {
+            organization: organization.id,
+            id: member.id,
+            name: member.name,
+            kind: member.kind,
+            scopes: verified.scopes,
+            readable: member.readable,
+            credential_id: format!("jwt:{}", sync_core::text::shown(&verified.issuer, 200)),
+        };
+        if member.disabled_at.is_some_and(|at| at <= now) {
+            return Err(refused("member_disabled", MEMBER_DISABLED, Some(principal)));
+        }
+        Ok(principal)
+    }
+
+    async fn organization(&self, named: &str) -> Result<Option<Organization>, StoreError> {
+        let mut tx = self.store.system("authenticate").await?;
+        let found = match named.parse::<OrganizationId>() {
+            Ok(id) => tx.organization(id).await?,
+            Err(_) => tx.organization_by_slug(named).await?,
+        };
+        tx.commit().await?;
+        Ok(found)
+    }
+
+    /// The member of that identity, made at first sight.
+    async fn member(
+        &self,
+        organization: &Organization,
+        verified: &jwt::Verified,
+        now: OffsetDateTime,
+    ) -> Result<Member, StoreError> {
+        let mut tx = self.store.authenticate(organization.id).await?;
+        let known = tx.member_by_identity(&verified.issuer, &verified.subject).await?;
+        let member = match known {
+            Some(member) => member,
+            None => {
+                let new = NewMember {
+                    id: PrincipalId::at(now),
+                    name: &verified.name,
+                    kind: verified.kind,
+                    identity: Some((&verified.issuer, &verified.subject)),
+                    // Whom the organization's own issuer vouches for reads what the organization has; grants narrow it.
+                    reads_all: true,
+                };
+                tx.create_member(&new, now).await?
+            }
+        };
+        tx.commit().await?;
+        Ok(member)
+    }
+}
+
+const MEMBER_DISABLED: &str = "the principal of this credential is disabled; ask an administrator of the organization";
+
+/// The token in `Bearer <token>`.
+fn bearer(value: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(value).ok()?;
+    let (scheme, credential) = text.split_once(' ')?;
+    let credential = credential.trim();
+    let well_formed = scheme.eq_ignore_ascii_case("bearer")
+        && !credential.is_empty()
+        && credential.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',');
+    well_formed.then_some(credential)
+}
+
+fn token_principal(organization: OrganizationId, row: &TokenRow) -> Principal {
+    Principal {
+        organization,
+        id: row.member.id,
+        name: row.member.name.clone(),
+        kind: row.member.kind,
+        scopes: row.scopes.clone(),
+        readable: row.member.readable.clone(),
+        credential_id: row.id.to_string(),
+    }
+}
+
+fn token_fault(row: &TokenRow, now: OffsetDateTime) -> Option<(&'static str, &'static str)> {
+    if row.revoked_at.is_some_and(|at| at <= now) {
+        return Some(("token_revoked", "the token was revoked; make a new one with `syncd token create`"));
+    }
+    if row.expires_at.is_some_and(|at| at <= now) {
+        return Some(("token_expired", "the token has expired; make a new one with `syncd token create`"));
+    }
+    row.member.disabled_at.is_some_and(|at| at <= now).then_some(("member_disabled", MEMBER_DISABLED))
+}
+
+fn refused(code: &'static str, description: &str, principal: Option<Principal>) -> NotAuthenticated {
+    NotAuthenticated::Refused(Box::new(RefusedCredential { code, description: description.to_owned(), principal }))
+}
+
+/// A store that cannot be asked never means that a credential is bad: clients would throw it away.
+fn store_failed(error: &StoreError) -> NotAuthenticated {
+    tracing::error!(%error, "a credential could not be checked");
+    NotAuthenticated::Unavailable
+}
+
+/// 32 bytes of the operating system's randomness, by the provider that TLS uses too.
+pub fn random_secret() -> Result<[u8; 32], rustls::crypto::GetRandomFailed> {
+    let mut bytes = [0; 32];
+    rustls::crypto::aws_lc_rs::default_provider().secure_random.fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_single_bearer_credential_is_read() {
+        assert_eq!(bearer(b"Bearer abc"), Some("abc"));
+        assert_eq!(bearer(b"bearer abc"), Some("abc"));
+        for wrong in [&b"abc"[..], b"Basic abc", b"Bearer ", b"Bearer a b", b"Bearer a,Bearer b", b"Bearer \xff", b""] {
+            assert_eq!(bearer(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_differ() {
+        assert_ne!(random_secret().unwrap(), random_secret().unwrap());
+    }
+}
