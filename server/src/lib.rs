@@ -1,8 +1,9 @@
 //! syncd: answers principals over MCP, and writes down each answer.
 //!
-//! The composition root is [`app`]; [`http`] carries requests in, [`identity`] says who asks, [`audit`] is the door
-//! that every answer leaves through.
+//! The composition root is [`app`]; [`http`] carries requests in, [`identity`] says who asks, [`answers`] makes
+//! what is answered, and [`audit`] is the door that every answer leaves through.
 
+pub mod answers;
 pub mod audit;
 pub mod clock;
 pub mod config;
