@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use sync_store::StoreError;
+
 /// A failure of `syncd dev`: what happened, what to do next, and whether the input was refused.
 #[derive(Debug)]
 pub struct DevError {
@@ -61,3 +63,14 @@ impl fmt::Display for DevError {
 }
 
 impl std::error::Error for DevError {}
+
+impl From<StoreError> for DevError {
+    fn from(error: StoreError) -> Self {
+        let next = if error.is_unavailable() {
+            "check that the database runs, then start again"
+        } else {
+            "this is a fault of Sync; start again on an empty --data-dir, and report it with this message"
+        };
+        Self::failed(error.to_string(), next)
+    }
+}
