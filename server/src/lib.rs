@@ -4,12 +4,15 @@
 //! what is answered, and [`audit`] is the door that every answer leaves through.
 
 pub mod answers;
+pub mod app;
 pub mod audit;
 pub mod clock;
 pub mod config;
 pub mod dev;
+pub mod http;
 pub mod identity;
 pub mod jobs;
 pub mod keys;
+pub mod mcp;
 pub mod postgres;
 pub mod shutdown;

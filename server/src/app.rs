@@ -1,0 +1,72 @@
+//! The composition root: everything a request needs, put together once.
+
+use std::sync::Arc;
+
+use sync_core::clock::Clock;
+use sync_core::cursor::CursorKey;
+use sync_store::Store;
+use tokio_util::task::TaskTracker;
+
+use crate::answers::Answers;
+use crate::audit::Auditor;
+use crate::audit::refusals::Refusals;
+use crate::config::{Config, ConfigError};
+use crate::http::names::Names;
+use crate::identity::Authenticator;
+use crate::identity::jwt::Issuers;
+use crate::keys::Keys;
+
+/// The service, ready to be served.
+pub struct App {
+    /// What is configured.
+    pub config: Config,
+    /// The origin under which clients reach the service, without a trailing slash.
+    pub public_url: String,
+    /// The database.
+    pub store: Store,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// The audit log.
+    pub auditor: Auditor,
+    /// Who asks.
+    pub authenticator: Authenticator,
+    /// Where answers come from.
+    pub answers: Arc<dyn Answers>,
+    /// Names under which the service may be addressed.
+    pub names: Names,
+    /// Refusals of no organization.
+    pub refusals: Refusals,
+    /// Work that outlives the connection it came by.
+    pub work: TaskTracker,
+}
+
+impl App {
+    /// Puts the service together. `answers` makes the answers' side out of the audit door and the cursors' key.
+    pub fn new(
+        config: Config,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        answers: impl FnOnce(Auditor, CursorKey) -> Arc<dyn Answers>,
+    ) -> Result<Arc<Self>, ConfigError> {
+        let keys = Keys::derive(config.secret_key()?);
+        let issuers = Issuers::read(&config.issuers).map_err(|reason| ConfigError::Bad {
+            key: "issuers".to_owned(),
+            origin: "configuration".to_owned(),
+            reason,
+        })?;
+        let auditor = Auditor::new(store.clone(), clock.clone(), keys.clone());
+        let public_url = config.public_url();
+        Ok(Arc::new(Self {
+            answers: answers(auditor.clone(), keys.cursors()),
+            authenticator: Authenticator::new(store.clone(), clock.clone(), issuers, public_url.clone()),
+            names: Names::of(&config),
+            refusals: Refusals::new(clock.clone()),
+            work: TaskTracker::new(),
+            config,
+            public_url,
+            store,
+            clock,
+            auditor,
+        }))
+    }
+}

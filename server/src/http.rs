@@ -1,0 +1,71 @@
+//! The HTTP surface: [`router`] is the table, [`serve`] runs it.
+
+pub mod challenge;
+pub mod client_address;
+pub mod health;
+pub mod names;
+pub mod problem;
+pub mod request_id;
+pub mod router;
+pub mod well_known;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::serve::ListenerExt as _;
+use tokio::net::TcpListener;
+
+use crate::app::App;
+use crate::shutdown::Shutdown;
+
+/// How often counted refusals are added to the store.
+const REFUSAL_FLUSH: Duration = Duration::from_secs(5);
+
+/// Serves until `shutdown`; then takes no more connections, lets requests in flight finish within the configured
+/// grace, and ends what is left.
+pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: Shutdown) -> std::io::Result<()> {
+    // Small answers on a kept connection must not wait for an acknowledgement.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+    });
+    let grace = Duration::from_secs(app.config.shutdown_grace_s);
+    let flusher = tokio::spawn(flush_refusals(app.clone(), shutdown.clone()));
+    let service = router::router(&app).into_make_service_with_connect_info::<SocketAddr>();
+    let begun = shutdown.clone();
+    let server = axum::serve(listener, service).with_graceful_shutdown(async move { begun.begun().await });
+    let ended = tokio::select! {
+        ended = async { server.await } => ended,
+        () = async {
+            shutdown.begun().await;
+            tokio::time::sleep(grace).await;
+        } => {
+            tracing::warn!(grace_s = grace.as_secs(), "requests were still in flight at the end of the grace period");
+            Ok(())
+        }
+    };
+    // Work that outlives its connection is bounded by the audit budget; it is not abandoned halfway.
+    app.work.close();
+    if tokio::time::timeout(crate::audit::TOTAL_BUDGET * 2, app.work.wait()).await.is_err() {
+        tracing::warn!("work was still under way when the process ended");
+    }
+    if flusher.await.is_err() {
+        tracing::warn!("the counter of refusals ended early");
+    }
+    ended
+}
+
+async fn flush_refusals(app: Arc<App>, shutdown: Shutdown) {
+    loop {
+        let ending = tokio::select! {
+            () = tokio::time::sleep(REFUSAL_FLUSH) => false,
+            () = shutdown.begun() => true,
+        };
+        app.refusals.flush(&app.store).await;
+        if ending {
+            return;
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Problem details (RFC 9457): how everything but MCP messages says what went wrong.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use serde_json::json;
+use sync_core::ids::RequestId;
+
+/// What went wrong with a request, for a person and for a program.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// A word that only grows: what a program acts on.
+    pub code: &'static str,
+    /// What happened, to what.
+    pub detail: String,
+    /// What to do now.
+    pub next_step: String,
+    /// When to come back, in seconds.
+    pub retry_after_s: Option<u64>,
+    /// A header that the status asks for: `Allow`, `WWW-Authenticate`.
+    pub header: Option<(HeaderName, String)>,
+}
+
+impl Problem {
+    /// A problem without a time to come back at.
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl Into<String>,
+        next_step: impl Into<String>,
+    ) -> Self {
+        Self { status, code, detail: detail.into(), next_step: next_step.into(), retry_after_s: None, header: None }
+    }
+
+    /// The same with a header that the status asks for.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.header = Some((name, value.into()));
+        self
+    }
+
+    /// The store is down or slow.
+    pub fn unavailable() -> Self {
+        Self {
+            retry_after_s: Some(2),
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "unavailable",
+                "The service cannot reach its database in time.",
+                "Try again in 2 seconds; /readyz says what is missing.",
+            )
+        }
+    }
+
+    /// A defect of ours.
+    pub fn internal() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "Sync failed on this request.",
+            "Try again; if it stays, report request_id to whoever runs this service.",
+        )
+    }
+
+    /// As a response to the request of that id.
+    pub fn response(self, request_id: Option<RequestId>) -> Response {
+        let body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "code": self.code,
+            "request_id": request_id.map(|id| id.to_string()),
+            "next_step": self.next_step,
+        });
+        let mut response = (self.status, body.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some((name, value)) = self.header
+            && let Ok(value) = HeaderValue::from_str(&value)
+        {
+            headers.insert(name, value);
+        }
+        response
+    }
+}

@@ -1,0 +1,55 @@
+//! Replies that are made without the MCP library: JSON-RPC errors, and `unavailable`.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::message::Message;
+use super::surface;
+use crate::answers::error::AnswerError;
+use crate::http::problem::Problem;
+use sync_core::ids::RequestId;
+
+/// A revision that is not spoken here.
+pub const UNSUPPORTED_VERSION: i32 = -32022;
+
+/// A JSON-RPC error. The id is left out where none could be read, as the protocol says.
+pub fn error(status: StatusCode, id: Option<&Value>, code: i32, message: &str, data: Option<Value>) -> Response {
+    let mut body = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } });
+    if let Some(id) = id {
+        body["id"] = id.clone();
+    }
+    if let Some(data) = data {
+        body["error"]["data"] = data;
+    }
+    json(status, &body)
+}
+
+/// What is said where the store is down or slow: to the call of a tool, an error that its agent sees; to everything
+/// else, 503.
+pub fn unavailable(message: Option<&Message>, request_id: RequestId) -> Response {
+    let error = AnswerError::unavailable();
+    let Some(message) = message.filter(|message| message.calls_a_tool()) else {
+        return Problem::unavailable().response(Some(request_id));
+    };
+    let told = surface::error_json(&error);
+    let mut result = json!({
+        "content": [{ "type": "text", "text": json!({ "error": told }).to_string() }],
+        "isError": true,
+        "_meta": { surface::ERROR_KEY: told },
+    });
+    if message.declared_version.is_some() {
+        result["resultType"] = json!("complete");
+    }
+    let mut response = json(StatusCode::OK, &json!({ "jsonrpc": "2.0", "id": message.id, "result": result }));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+    response
+}
+
+fn json(status: StatusCode, body: &Value) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
