@@ -1,12 +1,21 @@
 //! A whole index: walk, parse, link, bind, write.
 
+use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use sync_core::graph::{End, PartialReason};
+use sync_core::graph::{End, Header, NotCanonical, PartialReason, SNAPSHOT_FORMAT, Skipped};
+use sync_core::text::shown;
 
-use crate::gate::Gate;
-use crate::pool::ParseCommand;
+use crate::analyze::{Analysis, Project, analyze};
+use crate::catalog::{Catalog, CatalogError};
+use crate::gate::{Gate, Refusal};
+use crate::parse::ParsedFile;
+use crate::pins::Pins;
+use crate::pool::{self, Outcome, ParseCommand, PoolError};
+use crate::snapshot::{ANALYZER, WriteError, Writer};
+use crate::tree::{OpenError, Tree};
+use crate::walk::{self, Limits, Report, SourceEntry, Walked};
 
 /// What to index and how.
 #[derive(Debug, Clone)]
@@ -29,8 +38,8 @@ pub struct IndexOptions {
     pub parse: ParseCommand,
     /// How many parse children.
     pub parsers: NonZeroUsize,
-    /// Most source files that are read.
-    pub max_sources: usize,
+    /// How much of the tree is read.
+    pub limits: Limits,
 }
 
 /// What was indexed.
@@ -63,4 +72,166 @@ pub struct Silent;
 impl Progress for Silent {
     fn found(&self, _files: usize) {}
     fn parsed(&self, _files: usize) {}
+}
+
+/// An index that was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The gate refused.
+    #[error("`{path}` is not indexed: {refusal}")]
+    Refused {
+        /// What was given.
+        path: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The path cannot be read at all.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The catalog is damaged.
+    #[error("the catalog cannot be used: {0}")]
+    Catalog(String),
+    /// No parse children.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// Facts that cannot be written down: a bug.
+    #[error(transparent)]
+    Facts(#[from] NotCanonical),
+    /// The snapshot could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl IndexError {
+    /// What to do about it.
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Refused { refusal, .. } => refusal.next_step(),
+            Self::Open(error) => error.next_step(),
+            Self::Catalog(_) => "correct the catalog folder, or leave out `--catalog` for the embedded one",
+            Self::Pool(_) => "check that this executable can be run again (its path, its permissions, free memory)",
+            Self::Facts(_) => "report it with the file's name; leave the file out with an ignore rule meanwhile",
+            Self::Write(_) => "check free space and permissions of the output, then run again",
+        }
+    }
+}
+
+/// Indexes a tree and writes its snapshot. The same tree, catalog and options give the same bytes.
+pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progress) -> Result<IndexSummary, IndexError> {
+    let refused = |refusal| IndexError::Refused { path: shown(&options.path.to_string_lossy(), 200), refusal };
+    refuse_early(options).map_or(Ok(()), |refusal| Err(refused(refusal)))?;
+    let catalog = load_catalog(options.catalog.as_deref())?;
+    let catalog = catalog.get();
+    let tree = Tree::open(&options.path, options.rev.as_deref())?;
+    if let (Gate::Auto, Tree::Folder(folder)) = (options.gate, &tree) {
+        return Err(refused(if folder.count_repositories() > 1 { Refusal::SeveralRepos } else { Refusal::NoGitRepo }));
+    }
+    let Walked { candidates, manifests, mut report, tree_too_large } = walk::walk(&tree, options.limits);
+    if tree_too_large && options.gate == Gate::Auto {
+        return Err(refused(Refusal::TooLarge));
+    }
+    progress.found(candidates.len());
+
+    // Lockfiles can be large; they are read while the children parse.
+    let (pinned, outcomes) = std::thread::scope(|scope| {
+        let pinned = scope.spawn(|| Pins::read(&manifests));
+        let outcomes = pool::parse_files(&options.parse, options.parsers, &tree, &candidates, progress);
+        (pinned.join(), outcomes)
+    });
+    let (pins, problems) = pinned.map_err(|_| PoolError::Worker)?;
+    for problem in problems {
+        tracing::warn!(path = problem.path, detail = problem.detail, "a manifest pins nothing");
+        report.note(problem.reason, &problem.path);
+    }
+    let paths = candidates.into_iter().map(|candidate| candidate.path);
+    let files = sort_outcomes(paths.zip(outcomes?), &mut report);
+    let analysis = analyze(&Project { files: &files, manifests: &manifests, pins: &pins, catalog })?;
+    drop(files);
+
+    let (skipped, partial_reasons) = report.into_parts();
+    let (commit, branch) = match &tree {
+        Tree::Commit(commit) => (Some(commit.id()), commit.branch()),
+        Tree::Folder(_) => (None, None),
+    };
+    let header = Header {
+        format: SNAPSHOT_FORMAT,
+        analyzer: ANALYZER.to_owned(),
+        catalog: catalog.version().to_owned(),
+        repository: options.repository.clone(),
+        ref_name: options.ref_name.clone().or_else(|| branch.map(str::to_owned)),
+        commit,
+        gate: options.gate.as_str().to_owned(),
+        clients: analysis.clients.clone(),
+        partial: !partial_reasons.is_empty(),
+        partial_reasons,
+    };
+    let end = write(out, &header, &skipped, &analysis)?;
+    Ok(IndexSummary {
+        commit: header.commit,
+        ref_name: header.ref_name,
+        partial: header.partial,
+        partial_reasons: header.partial_reasons,
+        end,
+    })
+}
+
+/// What is refused before anything is opened.
+fn refuse_early(options: &IndexOptions) -> Option<Refusal> {
+    if options.gate == Gate::Off {
+        return Some(Refusal::Disabled);
+    }
+    let home = std::fs::canonicalize(options.home.as_ref()?).ok()?;
+    let path = std::fs::canonicalize(&options.path).ok()?;
+    home.starts_with(path).then_some(Refusal::HomeFolder)
+}
+
+enum CatalogChoice {
+    Embedded(&'static Catalog),
+    Loaded(Box<Catalog>),
+}
+
+impl CatalogChoice {
+    fn get(&self) -> &Catalog {
+        match self {
+            Self::Embedded(catalog) => catalog,
+            Self::Loaded(catalog) => catalog,
+        }
+    }
+}
+
+fn load_catalog(folder: Option<&Path>) -> Result<CatalogChoice, IndexError> {
+    let failed = |error: &CatalogError| IndexError::Catalog(error.to_string());
+    match folder {
+        None => Catalog::embedded().map(CatalogChoice::Embedded).map_err(failed),
+        Some(folder) => Catalog::load(folder)
+            .map(|catalog| CatalogChoice::Loaded(Box::new(catalog)))
+            .map_err(|error| failed(&error)),
+    }
+}
+
+/// Files with facts go on; of the others the report tells.
+fn sort_outcomes(
+    outcomes: impl Iterator<Item = (String, Outcome)>,
+    report: &mut Report,
+) -> Vec<(SourceEntry, ParsedFile)> {
+    let mut files = Vec::new();
+    for (path, outcome) in outcomes {
+        match outcome {
+            Outcome::Parsed(entry, parsed) => files.push((entry, *parsed)),
+            Outcome::Skipped(reason) => report.skip(reason, &path),
+            Outcome::Failed(reason) => report.fail(reason, &path),
+        }
+    }
+    files
+}
+
+fn write(out: &mut dyn Write, header: &Header, skipped: &[Skipped], analysis: &Analysis) -> Result<End, WriteError> {
+    let mut writer = Writer::new(out, header)?;
+    for skipped in skipped {
+        writer.skipped(skipped)?;
+    }
+    for facts in &analysis.files {
+        writer.file(facts)?;
+    }
+    writer.finish()
 }

@@ -2,10 +2,13 @@
 //!
 //! [`index::index`] is the whole of it: walk, parse in children, link, bind, write.
 
+pub mod analyze;
 pub mod catalog;
+pub mod cli;
 pub mod gate;
 pub mod index;
 pub mod language;
+pub mod limits;
 pub mod manifests;
 pub mod parse;
 pub mod pins;

@@ -1,1 +1,7 @@
-fn main() {}
+//! `sync-ingest`: see [`sync_ingest::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sync_ingest::cli::main()
+}

@@ -25,7 +25,7 @@ pub fn size_limit(name: &str) -> Option<u64> {
     if LOCKFILES.contains(&name) {
         return Some(LOCKFILE_BYTES);
     }
-    let is_tsconfig = name.starts_with("tsconfig") && name.ends_with(".json");
+    let is_tsconfig = name.strip_suffix(".json").is_some_and(|stem| stem.starts_with("tsconfig"));
     (is_tsconfig || matches!(name, "package.json" | "jsconfig.json" | "pnpm-workspace.yaml")).then_some(MANIFEST_BYTES)
 }
 

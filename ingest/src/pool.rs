@@ -1,7 +1,30 @@
-//! The parse children.
+//! The parse children: source text is only ever parsed in a process that may die.
+//!
+//! A parser is never trusted to bound itself. Each child has its own limits ([`crate::limits`]); whatever kills one is
+//! recorded at the file it had, a new child takes over, and the other files are none the worse for it.
 
+mod child;
+mod serve;
+mod wire;
+
+use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+pub use serve::serve;
+
+use crate::index::Progress;
+use crate::parse::ParsedFile;
+use crate::tree::{Reader, Tree};
+use crate::walk::{self, Candidate, SourceEntry};
+use child::{Answer, Child};
+
+/// Files that a child is given at once: the second one waits in the pipe while the first is parsed.
+const AHEAD: usize = 2;
 
 /// How a parse child is started: always explicit, since the executable differs by product and in tests.
 #[derive(Debug, Clone)]
@@ -10,4 +33,173 @@ pub struct ParseCommand {
     pub executable: PathBuf,
     /// Its arguments, such as `parse`.
     pub args: Vec<OsString>,
+}
+
+/// What became of a file.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Its facts.
+    Parsed(SourceEntry, Box<ParsedFile>),
+    /// Its bytes say that it is no source: `binary` or `generated`.
+    Skipped(&'static str),
+    /// It could not be read or parsed, and why: `unreadable`, `too_large`, `parse_error`, `parse_timeout`,
+    /// `parse_memory`, `parse_overflow` or `parse_crash`.
+    Failed(&'static str),
+}
+
+/// Children cannot be had at all.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    /// One does not start.
+    #[error("the parse child `{}` does not start: {reason}", executable.display())]
+    Start {
+        /// What was started.
+        executable: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A thread of this process is gone.
+    #[error("a worker of the pool failed")]
+    Worker,
+}
+
+/// A child's answer.
+#[derive(Serialize, Deserialize)]
+enum Reply {
+    Parsed(Box<ParsedFile>),
+    Refused,
+}
+
+/// Reads and parses the candidates, `workers` at a time; what became of each, in their order.
+pub fn parse_files(
+    command: &ParseCommand,
+    workers: NonZeroUsize,
+    tree: &Tree,
+    candidates: &[Candidate],
+    progress: &dyn Progress,
+) -> Result<Vec<Outcome>, PoolError> {
+    let shared = Shared { next: AtomicUsize::new(0), done: AtomicUsize::new(0), stop: AtomicBool::new(false) };
+    let workers = workers.get().min(candidates.len());
+    let results = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers)
+            .map(|_| {
+                scope.spawn(|| {
+                    let worker = Worker { command, candidates, reader: tree.reader(), shared: &shared, progress };
+                    let result = worker.run();
+                    if result.is_err() {
+                        shared.stop.store(true, Ordering::Relaxed);
+                    }
+                    result
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().map_err(|_| PoolError::Worker)?).collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut outcomes: Vec<Option<Outcome>> = candidates.iter().map(|_| None).collect();
+    for (job, outcome) in results.into_iter().flatten() {
+        outcomes[job] = Some(outcome);
+    }
+    outcomes.into_iter().collect::<Option<Vec<_>>>().ok_or(PoolError::Worker)
+}
+
+struct Shared {
+    next: AtomicUsize,
+    done: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// One thread with one child at a time; it reads files for its child, so that reading is as parallel as parsing.
+struct Worker<'a> {
+    command: &'a ParseCommand,
+    candidates: &'a [Candidate],
+    reader: Reader<'a>,
+    shared: &'a Shared,
+    progress: &'a dyn Progress,
+}
+
+/// A file that was read and is to be sent.
+struct Job {
+    index: usize,
+    entry: SourceEntry,
+    frame: Vec<u8>,
+}
+
+impl Worker<'_> {
+    fn run(&self) -> Result<Vec<(usize, Outcome)>, PoolError> {
+        let mut outcomes = Vec::new();
+        let mut child = Child::start(self.command)?;
+        // Files that are with the child, oldest first, and files that a dying child had not begun.
+        let mut asked: VecDeque<Job> = VecDeque::new();
+        let mut again: VecDeque<Job> = VecDeque::new();
+        loop {
+            while child.waiting() < AHEAD {
+                let Some(job) = again.pop_front().or_else(|| self.next_job(&mut outcomes)) else { break };
+                child.ask(&job.frame);
+                asked.push_back(job);
+            }
+            let Some(answer) = child.answer() else { return Ok(outcomes) };
+            let Some(job) = asked.pop_front() else { return Err(PoolError::Worker) };
+            match answer {
+                Answer::Reply(reply) => outcomes.push((job.index, outcome(job.entry, &reply))),
+                Answer::Died(reason) => {
+                    outcomes.push((job.index, Outcome::Failed(reason)));
+                    again.extend(asked.drain(..));
+                    child = Child::start(self.command)?;
+                }
+            }
+            self.count_one();
+        }
+    }
+
+    /// The next file that is worth sending; what became of those that are not is noted on the way.
+    fn next_job(&self, outcomes: &mut Vec<(usize, Outcome)>) -> Option<Job> {
+        loop {
+            if self.shared.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let index = self.shared.next.fetch_add(1, Ordering::Relaxed);
+            let candidate = self.candidates.get(index)?;
+            match self.load(index, candidate) {
+                Ok(job) => return Some(job),
+                Err(outcome) => {
+                    outcomes.push((index, outcome));
+                    self.count_one();
+                }
+            }
+        }
+    }
+
+    fn load(&self, index: usize, candidate: &Candidate) -> Result<Job, Outcome> {
+        use crate::tree::ReadError;
+        let content = self.reader.read(&candidate.path, &candidate.node, walk::SOURCE_BYTES).map_err(|error| {
+            Outcome::Failed(match error {
+                ReadError::TooLarge(_) => "too_large",
+                ReadError::Unreadable(_) => "unreadable",
+            })
+        })?;
+        if let Some(reason) = walk::refuse_content(&content.bytes) {
+            return Err(Outcome::Skipped(reason));
+        }
+        let frame = wire::request(&candidate.path, candidate.language, &content.bytes)
+            .map_err(|_| Outcome::Failed("too_large"))?;
+        let entry = SourceEntry {
+            path: candidate.path.clone(),
+            language: candidate.language,
+            content_hash: content.hash,
+            bytes: content.bytes.len() as u64,
+        };
+        Ok(Job { index, entry, frame })
+    }
+
+    fn count_one(&self) {
+        self.progress.parsed(self.shared.done.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+}
+
+fn outcome(entry: SourceEntry, reply: &[u8]) -> Outcome {
+    match postcard::from_bytes(reply) {
+        Ok(Reply::Parsed(parsed)) => Outcome::Parsed(entry, parsed),
+        Ok(Reply::Refused) => Outcome::Failed("parse_error"),
+        Err(_) => Outcome::Failed("parse_crash"),
+    }
 }

@@ -1,0 +1,205 @@
+//! `index`: writes the snapshot of a tree of code.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::Args;
+
+use super::{FAILED, OK, REFUSED, say_error};
+use crate::gate::Gate;
+use crate::index::{IndexError, IndexOptions, IndexSummary, Progress, index};
+use crate::limits;
+use crate::pool::ParseCommand;
+use crate::walk::Limits;
+
+/// How long an index may take when a service runs it.
+const WALL_TIME: Duration = Duration::from_mins(5);
+/// Compression of `.zst` output.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Writes the snapshot of a repository or folder: which call depends on which vendor operation, and no source.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  sync-ingest index . --out snapshot.ndjson.zst
+
+Exit codes: 0 written (also when partial), 1 failed, 2 bad use, 3 refused by the gate.")]
+pub struct IndexArgs {
+    /// A git repository (bare too; uncommitted changes are not seen) or a plain folder.
+    path: PathBuf,
+    /// Branch, tag or commit to index [default: HEAD].
+    #[arg(long)]
+    rev: Option<String>,
+    /// Name of the ref that the snapshot is of [default: the branch of HEAD].
+    #[arg(long = "ref", value_name = "NAME")]
+    ref_name: Option<String>,
+    /// Name of the repository.
+    #[arg(long, value_name = "NAME")]
+    repository: Option<String>,
+    /// `on`: index; `auto`: only what looks like one repository; `off`: refuse.
+    #[arg(long, value_name = "on|off|auto", default_value = "on", value_parser = ["on", "off", "auto"])]
+    gate: String,
+    /// Folder of catalog files instead of the embedded catalog.
+    #[arg(long, value_name = "DIR")]
+    catalog: Option<PathBuf>,
+    /// Where to write; `-` is stdout, a name ending in `.zst` is compressed [default: -].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Most source files to read.
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().sources)]
+    max_files: usize,
+    /// Most folder entries to look at.
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().entries)]
+    max_entries: u64,
+    /// Bound memory, processor and wall time, and leave the network: how a service runs it.
+    #[arg(long, hide = true)]
+    limits: bool,
+}
+
+/// Runs `index`; `parse` says how its parse children are started.
+pub fn run_index(args: &IndexArgs, parse: ParseCommand) -> ExitCode {
+    if args.limits
+        && let Err(reason) = enter_limits()
+    {
+        say_error(&reason, "run it on a system that has resource limits");
+        return ExitCode::from(FAILED);
+    }
+    match write_snapshot(args, parse) {
+        Ok(summary) => {
+            tell(&summary);
+            ExitCode::from(OK)
+        }
+        Err(error) => match error.downcast::<IndexError>() {
+            Ok(error) => {
+                say_error(&error.to_string(), error.next_step());
+                ExitCode::from(if matches!(error, IndexError::Refused { .. }) { REFUSED } else { FAILED })
+            }
+            Err(error) => {
+                say_error(&format!("{error:#}"), "check the output's folder, space and permissions");
+                ExitCode::from(FAILED)
+            }
+        },
+    }
+}
+
+fn write_snapshot(args: &IndexArgs, parse: ParseCommand) -> anyhow::Result<IndexSummary> {
+    let options = IndexOptions {
+        path: args.path.clone(),
+        rev: args.rev.clone(),
+        ref_name: args.ref_name.clone(),
+        repository: args.repository.clone(),
+        gate: args.gate.parse().unwrap_or(Gate::On),
+        home: std::env::home_dir(),
+        catalog: args.catalog.clone(),
+        parse,
+        parsers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        limits: Limits { sources: args.max_files, entries: args.max_entries, ..Limits::default() },
+    };
+    let bar = Bar::new();
+    let summary = match args.out.as_deref().filter(|out| *out != Path::new("-")) {
+        None => index(&options, &mut BufWriter::new(io::stdout().lock()), &bar)?,
+        Some(out) => to_file(&options, out, &bar)?,
+    };
+    bar.clear();
+    Ok(summary)
+}
+
+/// Writes beside the file and renames, so that a snapshot is there whole or not at all.
+fn to_file(options: &IndexOptions, out: &Path, bar: &Bar) -> anyhow::Result<IndexSummary> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let cannot = || format!("`{}` cannot be written", out.display());
+    let file = tempfile::Builder::new().prefix(".snapshot-").tempfile_in(folder).with_context(cannot)?;
+    let summary = if out.extension().is_some_and(|extension| extension == "zst") {
+        let mut encoder = zstd::Encoder::new(file.as_file(), ZSTD_LEVEL).with_context(cannot)?;
+        let summary = index(options, &mut encoder, bar)?;
+        encoder.finish().with_context(cannot)?;
+        summary
+    } else {
+        index(options, &mut BufWriter::new(file.as_file()), bar)?
+    };
+    readable_as_any_file(file.as_file()).with_context(cannot)?;
+    file.persist(out).with_context(cannot)?;
+    Ok(summary)
+}
+
+/// Temporary files are private; a snapshot gets the permissions that a file made by hand has.
+fn readable_as_any_file(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+fn enter_limits() -> Result<(), String> {
+    if let Err(error) = limits::leave_network() {
+        tracing::debug!(%error, "the kernel keeps the network within reach");
+        let _ = writeln!(io::stderr(), "note: the network could not be cut off on this system ({error})");
+    }
+    limits::enter_index().map_err(|error| format!("resource limits cannot be set: {error}"))?;
+    let started = Instant::now();
+    std::thread::spawn(move || {
+        std::thread::sleep(WALL_TIME.saturating_sub(started.elapsed()));
+        say_error(&format!("the index took longer than {} s", WALL_TIME.as_secs()), "index a part of the tree");
+        std::process::exit(i32::from(FAILED));
+    });
+    Ok(())
+}
+
+/// One line on a terminal, and why an index is partial in any case.
+fn tell(summary: &IndexSummary) {
+    let mut stderr = io::stderr();
+    for reason in &summary.partial_reasons {
+        let first = reason.files.first().map(|file| format!(", such as `{file}`")).unwrap_or_default();
+        let _ = writeln!(stderr, "partial: {} × {}{first}", reason.count, reason.reason);
+    }
+    if stderr.is_terminal() {
+        let end = &summary.end;
+        let _ = writeln!(stderr, "{} files, {} symbols, {} call sites", end.files, end.symbols, end.call_sites);
+    }
+}
+
+/// Progress on a terminal; silent elsewhere.
+struct Bar {
+    shown: bool,
+    state: Mutex<BarState>,
+}
+
+#[derive(Default)]
+struct BarState {
+    total: usize,
+    last: Option<Instant>,
+}
+
+impl Bar {
+    fn new() -> Self {
+        Self { shown: io::stderr().is_terminal(), state: Mutex::default() }
+    }
+
+    fn clear(&self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn found(&self, files: usize) {
+        if let Ok(mut state) = self.state.lock() {
+            state.total = files;
+        }
+    }
+
+    fn parsed(&self, files: usize) {
+        if !self.shown {
+            return;
+        }
+        let Ok(mut state) = self.state.lock() else { return };
+        if state.last.is_none_or(|last| last.elapsed() > Duration::from_millis(100)) {
+            state.last = Some(Instant::now());
+            let _ = write!(io::stderr(), "\rparsing {files} of {} files\x1b[K", state.total);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Limits that a process sets on itself before it touches source code. They only ever tighten.
+
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, rlim_t, setrlimit};
+
+/// Heap that a parse child may take beside what it starts with, in bytes.
+const PARSE_HEAP: u64 = 512 << 20;
+/// Processor time that a child gets for one file; the wall clock of its parent usually ends it earlier.
+const PARSE_CPU: Duration = Duration::from_secs(3);
+/// Address space of a whole index, in bytes.
+const INDEX_SPACE: u64 = 4 << 30;
+/// Processor time of a whole index.
+const INDEX_CPU: Duration = Duration::from_mins(10);
+
+/// What a parse child sets first: it dies with its parent, leaves no core, writes no file.
+pub fn enter_parse() -> Result<(), Errno> {
+    die_with_parent()?;
+    lower(Resource::RLIMIT_CORE, 0)?;
+    lower(Resource::RLIMIT_FSIZE, 0)?;
+    lower(Resource::RLIMIT_NOFILE, 64)
+}
+
+/// Leaves the calling process [`PARSE_HEAP`] beside the address space it has now. A parser's stack is reserved as a
+/// whole when its thread starts, so this is called from that thread: its stack then does not count against the heap.
+pub fn limit_heap() -> Result<(), Errno> {
+    #[cfg(target_os = "linux")]
+    if let Some(space) = address_space() {
+        lower(Resource::RLIMIT_AS, space + PARSE_HEAP)?;
+    }
+    Ok(())
+}
+
+/// Gives the calling process its processor time for one more file.
+pub fn limit_file_cpu() -> Result<(), Errno> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let used = usage.user_time().tv_sec() + usage.system_time().tv_sec();
+    let used = u64::try_from(used).unwrap_or_default();
+    let (_, hard) = getrlimit(Resource::RLIMIT_CPU)?;
+    let soft = rlim_t::from(used + 1 + PARSE_CPU.as_secs()).min(hard);
+    setrlimit(Resource::RLIMIT_CPU, soft, hard)
+}
+
+/// What an index sets when a service runs it. The wall clock is its caller's.
+pub fn enter_index() -> Result<(), Errno> {
+    die_with_parent()?;
+    lower(Resource::RLIMIT_CORE, 0)?;
+    lower(Resource::RLIMIT_AS, INDEX_SPACE)?;
+    lower(Resource::RLIMIT_CPU, INDEX_CPU.as_secs())
+}
+
+/// Leaves the network for good, for this process and all it starts. Works where the kernel lets a process make a
+/// network namespace; only before the first thread.
+pub fn leave_network() -> Result<(), Errno> {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sched::{CloneFlags, unshare};
+        // With privileges the first form is enough; without, a user namespace gives them.
+        unshare(CloneFlags::CLONE_NEWNET).or_else(|_| unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET))
+    }
+    #[cfg(not(target_os = "linux"))]
+    Err(Errno::ENOSYS)
+}
+
+fn die_with_parent() -> Result<(), Errno> {
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+    Ok(())
+}
+
+/// Lowers both limits; one that is lower already stays.
+fn lower(resource: Resource, to: u64) -> Result<(), Errno> {
+    let (_, hard) = getrlimit(resource)?;
+    let to = rlim_t::from(to).min(hard);
+    setrlimit(resource, to, to)
+}
+
+/// Address space of this process in bytes.
+#[cfg(target_os = "linux")]
+fn address_space() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::address_space;
+
+    #[test]
+    fn the_kernel_says_how_much_address_space_is_taken() {
+        assert!(address_space().unwrap() > 1 << 20);
+    }
+}
