@@ -5,6 +5,7 @@
 pub mod analyze;
 pub mod catalog;
 pub mod cli;
+pub mod feed;
 pub mod gate;
 pub mod index;
 pub mod language;
