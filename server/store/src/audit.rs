@@ -7,6 +7,9 @@ use sync_core::ids::{EventId, PrincipalId, RepositoryId, RequestId};
 use sync_core::principal::PrincipalKind;
 use time::OffsetDateTime;
 
+use sqlx::PgConnection;
+
+use crate::convert::{stored_count, text};
 use crate::error::StoreError;
 use crate::tx::{AuthTx, SystemTx, Tx};
 
@@ -25,6 +28,19 @@ pub enum Protocol {
     Cli,
 }
 
+impl Protocol {
+    /// The word used in rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::Rest => "rest",
+            Self::Otlp => "otlp",
+            Self::Webhook => "webhook",
+            Self::Cli => "cli",
+        }
+    }
+}
+
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -36,6 +52,18 @@ pub enum Outcome {
     Error,
     /// It took too long.
     Timeout,
+}
+
+impl Outcome {
+    /// The word used in rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Refused => "refused",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+        }
+    }
 }
 
 /// One row of the log. A read's row is complete; that of a call with outside effects has no outcome yet.
@@ -110,30 +138,92 @@ pub struct Refusal {
 impl Tx {
     /// Writes an audit row in this transaction.
     pub async fn record_event(&mut self, event: &AuditEvent) -> Result<(), StoreError> {
-        let _ = event;
-        Err(crate::tx::pending())
+        record_event(self.connection(), event).await
     }
 
     /// Writes the outcome of an event that had none.
     pub async fn record_outcome(&mut self, outcome: &AuditOutcome) -> Result<(), StoreError> {
-        let _ = outcome;
-        Err(crate::tx::pending())
+        sqlx::query(
+            "INSERT INTO sync.audit_outcomes (event_id, time, outcome, code, rows, duration_us)
+             VALUES ($1, $2, $3, $4, $5, $6)",
+        )
+        .bind(outcome.event_id.uuid())
+        .bind(outcome.time)
+        .bind(outcome.outcome.as_str())
+        .bind(outcome.code.as_deref().map(text))
+        .bind(outcome.rows.map(stored_count))
+        .bind(microseconds(outcome.duration))
+        .execute(self.connection())
+        .await?;
+        Ok(())
     }
 }
 
 impl AuthTx {
     /// Writes the audit row of a refused credential of this organization.
     pub async fn record_event(&mut self, event: &AuditEvent) -> Result<(), StoreError> {
-        let _ = event;
-        Err(crate::tx::pending())
+        record_event(self.connection(), event).await
     }
 }
+
+/// Address prefixes counted in one minute before the rest becomes `other`: an attacker chooses addresses, not the
+/// size of this table.
+const PREFIXES_A_MINUTE: i64 = 1000;
 
 impl SystemTx {
     /// Adds to the counted refusals of no organization. Beyond a bound of address prefixes a minute, the rest is
     /// counted under `other`.
     pub async fn count_refusal(&mut self, refusal: &Refusal) -> Result<(), StoreError> {
-        let _ = refusal;
-        Err(crate::tx::pending())
+        sqlx::query(
+            "INSERT INTO routing.refusals AS r (minute, address_prefix, protocol, code, count)
+             SELECT date_trunc('minute', $1, 'UTC'),
+                    CASE WHEN known.prefixes < $6 OR known.this THEN $2 ELSE 'other' END, $3, $4, $5
+             FROM (SELECT count(DISTINCT address_prefix) AS prefixes,
+                          coalesce(bool_or(address_prefix = $2), false) AS this
+                   FROM routing.refusals WHERE minute = date_trunc('minute', $1, 'UTC')) known
+             ON CONFLICT (minute, address_prefix, protocol, code) DO UPDATE SET count = r.count + excluded.count",
+        )
+        .bind(refusal.time)
+        .bind(text(&refusal.address_prefix))
+        .bind(refusal.protocol.as_str())
+        .bind(text(&refusal.code))
+        .bind(stored_count(refusal.count))
+        .bind(PREFIXES_A_MINUTE)
+        .execute(self.connection())
+        .await?;
+        Ok(())
     }
+}
+
+async fn record_event(connection: &mut PgConnection, event: &AuditEvent) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO sync.audit_events
+             (event_id, time, principal_id, principal, principal_kind, credential_id, protocol, action, repository_id,
+              repository_name, arguments_digest, outcome, code, rows, duration_us, request_id, client_ip)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, ($17::text)::inet)",
+    )
+    .bind(event.event_id.uuid())
+    .bind(event.time)
+    .bind(event.principal.map(PrincipalId::uuid))
+    .bind(event.principal_name.as_deref().map(text))
+    .bind(event.principal_kind.map(PrincipalKind::as_str))
+    .bind(event.credential_id.as_deref().map(text))
+    .bind(event.protocol.as_str())
+    .bind(text(&event.action))
+    .bind(event.repository.as_ref().map(|(id, _)| id.uuid()))
+    .bind(event.repository.as_ref().map(|(_, name)| name))
+    .bind(event.arguments_digest.as_ref().map(|digest| &digest[..]))
+    .bind(event.outcome.map(Outcome::as_str))
+    .bind(event.code.as_deref().map(text))
+    .bind(event.rows.map(stored_count))
+    .bind(event.duration.map(microseconds))
+    .bind(event.request_id.uuid())
+    .bind(event.client_ip.map(|address| address.to_string()))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn microseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,11 @@
 //! Facts of one file, as the snapshot's line carried them, and what is known of a path.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::FromRow;
 use sync_core::graph::FileFacts;
 
+use crate::convert::{below, count, small};
 use crate::error::StoreError;
 use crate::indexes::Index;
 use crate::tx::Tx;
@@ -58,26 +62,190 @@ pub struct SymbolLine {
 impl Tx {
     /// The facts of a file in an index.
     pub async fn file(&mut self, index: &Index, path: &str) -> Result<Option<FileFacts>, StoreError> {
-        let _ = (index, path);
-        Err(crate::tx::pending())
+        Ok(self.files(index, &[path.to_owned()]).await?.pop())
     }
 
     /// What an index knows of a path; a trailing `/` is ignored, the empty path is the root.
     pub async fn path_state(&mut self, index: &Index, path: &str) -> Result<PathState, StoreError> {
-        let _ = (index, path);
-        Err(crate::tx::pending())
+        let path = path.trim_end_matches('/');
+        let exact: Vec<PathColumns> = sqlx::query_as(
+            "SELECT path, skipped, coalesce(language, '') AS language, bytes, lines, call_sites
+             FROM sync.ref_paths
+             WHERE ref_key = $1 AND path = ANY ($2) AND from_seq <= $3 AND to_seq > $3
+             ORDER BY path",
+        )
+        .bind(index.ref_key)
+        .bind(path_and_folders_above(path))
+        .bind(index.seq)
+        .fetch_all(self.connection())
+        .await?;
+        if let Some(row) = exact.iter().find(|row| row.path == path && row.skipped.is_none()) {
+            return Ok(PathState::File(row.read()));
+        }
+        let (files, call_sites) = self.count_below(index, path).await?;
+        if files > 0 {
+            return Ok(PathState::Folder { files, call_sites });
+        }
+        // The nearest skipped path says why: paths sort from the root down.
+        match exact.into_iter().rev().find_map(|row| row.skipped.map(|reason| (row.path, reason))) {
+            Some((path, reason)) => Ok(PathState::Skipped { path, reason }),
+            None => Ok(PathState::Absent),
+        }
     }
 
     /// Sizes of those paths that are files of the index, by path.
     pub async fn file_rows(&mut self, index: &Index, paths: &[String]) -> Result<Vec<FileRow>, StoreError> {
-        let _ = (index, paths);
-        Err(crate::tx::pending())
+        let rows: Vec<PathColumns> = sqlx::query_as(
+            "SELECT path, skipped, coalesce(language, '') AS language, bytes, lines, call_sites
+             FROM sync.ref_paths
+             WHERE ref_key = $1 AND path = ANY ($2) AND from_seq <= $3 AND to_seq > $3 AND file_key IS NOT NULL
+             ORDER BY path",
+        )
+        .bind(index.ref_key)
+        .bind(paths)
+        .bind(index.seq)
+        .fetch_all(self.connection())
+        .await?;
+        Ok(rows.iter().map(PathColumns::read).collect())
     }
 
-    /// The lines of `path#qualified#ordinal` targets of this index; a target that is not there is left out. A target
-    /// without a symbol (`path##0`) is line 1 of its file.
+    /// The lines of `path#qualified#ordinal` targets of this index, in the order asked; a target that is not there is
+    /// left out. A target without a symbol (`path##0`) is line 1 of its file.
     pub async fn symbol_lines(&mut self, index: &Index, targets: &[String]) -> Result<Vec<SymbolLine>, StoreError> {
-        let _ = (index, targets);
-        Err(crate::tx::pending())
+        let asked: Vec<(&String, Target<'_>)> =
+            targets.iter().filter_map(|target| Some((target, Target::parse(target)?))).collect();
+        let paths: BTreeSet<String> = asked.iter().map(|(_, target)| target.path.to_owned()).collect();
+        let paths: Vec<String> = paths.into_iter().collect();
+        let files: BTreeMap<String, FileFacts> =
+            self.files(index, &paths).await?.into_iter().map(|file| (file.path.clone(), file)).collect();
+        Ok(asked
+            .into_iter()
+            .filter_map(|(text, target)| {
+                let line = target.line_in(files.get(target.path)?)?;
+                Some(SymbolLine { target: text.clone(), path: target.path.to_owned(), line })
+            })
+            .collect())
+    }
+
+    async fn files(&mut self, index: &Index, paths: &[String]) -> Result<Vec<FileFacts>, StoreError> {
+        let bodies: Vec<Vec<u8>> = sqlx::query_scalar(
+            "SELECT f.body
+             FROM sync.ref_paths p
+             JOIN sync.facts f ON f.organization_id = p.organization_id AND f.file_key = p.file_key
+             WHERE p.ref_key = $1 AND p.path = ANY ($2) AND p.from_seq <= $3 AND p.to_seq > $3
+             ORDER BY p.path",
+        )
+        .bind(index.ref_key)
+        .bind(paths)
+        .bind(index.seq)
+        .fetch_all(self.connection())
+        .await?;
+        bodies.iter().map(|body| decode(body)).collect()
+    }
+
+    async fn count_below(&mut self, index: &Index, folder: &str) -> Result<(u64, u64), StoreError> {
+        let (first, end) = if folder.is_empty() { (String::new(), None) } else { folder_range(folder) };
+        let (files, call_sites): (i64, i64) = sqlx::query_as(
+            "SELECT count(*), coalesce(sum(call_sites), 0)::bigint
+             FROM sync.ref_paths
+             WHERE ref_key = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
+               AND from_seq <= $4 AND to_seq > $4 AND file_key IS NOT NULL",
+        )
+        .bind(index.ref_key)
+        .bind(first)
+        .bind(end)
+        .bind(index.seq)
+        .fetch_one(self.connection())
+        .await?;
+        Ok((count(files), count(call_sites)))
+    }
+}
+
+fn folder_range(folder: &str) -> (String, Option<String>) {
+    let (first, end) = below(folder);
+    (first, Some(end))
+}
+
+/// `a/b/c.ts` gives itself, `a/b/c.ts/` (a skipped folder of that name), `a/b/` and `a/`.
+fn path_and_folders_above(path: &str) -> Vec<String> {
+    let mut paths = vec![path.to_owned(), format!("{path}/")];
+    paths.extend(path.match_indices('/').map(|(at, _)| path[..=at].to_owned()));
+    paths
+}
+
+/// A symbol named from another file.
+struct Target<'a> {
+    path: &'a str,
+    qualified: &'a str,
+    ordinal: u32,
+}
+
+impl<'a> Target<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (rest, ordinal) = text.rsplit_once('#')?;
+        let (path, qualified) = rest.rsplit_once('#')?;
+        Some(Self { path, qualified, ordinal: ordinal.parse().ok()? })
+    }
+
+    fn line_in(&self, file: &FileFacts) -> Option<u32> {
+        if self.qualified.is_empty() {
+            return Some(1);
+        }
+        file.symbols.iter().find(|s| s.qualified == self.qualified && s.ordinal == self.ordinal).map(|s| s.line)
+    }
+}
+
+/// Facts as they are stored: the line's JSON, compressed.
+pub(crate) fn encode(file: &FileFacts) -> Result<Vec<u8>, StoreError> {
+    let json = serde_json::to_vec(file).map_err(|error| StoreError::Bug(format!("facts of a file: {error}")))?;
+    zstd::encode_all(&json[..], COMPRESSION).map_err(|error| StoreError::Bug(format!("facts of a file: {error}")))
+}
+
+/// zstd's own default: a third of the time of the levels that save another tenth.
+const COMPRESSION: i32 = 3;
+
+/// Reads facts as [`encode`] wrote them.
+pub(crate) fn decode(body: &[u8]) -> Result<FileFacts, StoreError> {
+    let json = zstd::decode_all(body).map_err(|error| StoreError::unreadable("facts", error))?;
+    serde_json::from_slice(&json).map_err(|error| StoreError::unreadable("facts", error))
+}
+
+#[derive(FromRow)]
+struct PathColumns {
+    path: String,
+    skipped: Option<String>,
+    language: String,
+    bytes: i64,
+    lines: i32,
+    call_sites: i32,
+}
+
+impl PathColumns {
+    fn read(&self) -> FileRow {
+        FileRow {
+            path: self.path.clone(),
+            bytes: count(self.bytes),
+            lines: small(self.lines),
+            language: self.language.clone(),
+            call_sites: u64::from(small(self.call_sites)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_folder_above_a_path_is_looked_at() {
+        assert_eq!(path_and_folders_above("a/b/c.ts"), ["a/b/c.ts", "a/b/c.ts/", "a/", "a/b/"]);
+    }
+
+    #[test]
+    fn a_target_may_have_hashes_in_its_path() {
+        let target = Target::parse("src/c#/a.ts#Billing.charge#1").unwrap();
+        assert_eq!((target.path, target.qualified, target.ordinal), ("src/c#/a.ts", "Billing.charge", 1));
+        assert_eq!(Target::parse("src/a.ts##0").unwrap().qualified, "");
+        assert!(Target::parse("src/a.ts").is_none() && Target::parse("a#b#c").is_none());
     }
 }

@@ -1,12 +1,16 @@
 //! The last good public feed, kept in schema `feed`. Fetching and verifying happen elsewhere; what comes here is verified.
 
+mod adopt;
+
 use serde::{Deserialize, Serialize};
+use sqlx::{FromRow, Postgres, QueryBuilder};
 use sync_core::change::{Axis, FeedVersion, VendorChange, VendorFeed};
 use sync_core::ids::ChangeId;
 use time::{Date, OffsetDateTime};
 
+use crate::convert::{count, small, stored};
 use crate::error::StoreError;
-use crate::tx::{SystemTx, Tx};
+use crate::tx::Tx;
 
 /// What is kept of a place that feeds come from, so that a replay is refused even without a verifier's own datastore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,28 +122,74 @@ pub struct ChangePage {
     pub total: u64,
 }
 
+/// The columns of [`FeedColumns`].
+macro_rules! select_feeds {
+    ($rest:literal) => {
+        concat!(
+            "SELECT v.vendor, v.version, s.checked_at, s.expires_at, v.license, v.source, v.changes, v.groups
+             FROM feed.vendors v JOIN feed.sources s ON s.name = v.source ",
+            $rest
+        )
+    };
+}
+
 impl Tx {
     /// Every feed kept, by vendor.
     pub async fn feeds(&mut self) -> Result<Vec<FeedRow>, StoreError> {
-        Err(crate::tx::pending())
+        let rows: Vec<FeedColumns> =
+            sqlx::query_as(select_feeds!("ORDER BY v.vendor")).fetch_all(self.connection()).await?;
+        Ok(rows.into_iter().map(FeedColumns::read).collect())
     }
 
     /// One vendor's feed.
     pub async fn feed(&mut self, vendor: &str) -> Result<Option<FeedRow>, StoreError> {
-        let _ = vendor;
-        Err(crate::tx::pending())
+        let row: Option<FeedColumns> =
+            sqlx::query_as(select_feeds!("WHERE v.vendor = $1")).bind(vendor).fetch_optional(self.connection()).await?;
+        Ok(row.map(FeedColumns::read))
     }
 
     /// The content of the feeds of those vendors, for the join, with their versions, by vendor.
     pub async fn vendor_feeds(&mut self, vendors: &[String]) -> Result<Vec<(JoinedFeed, VendorFeed)>, StoreError> {
-        let _ = vendors;
-        Err(crate::tx::pending())
+        let rows: Vec<(String, i64, i32, String)> = sqlx::query_as(
+            "SELECT vendor, version, format, license FROM feed.vendors WHERE vendor = ANY ($1) ORDER BY vendor",
+        )
+        .bind(vendors)
+        .fetch_all(self.connection())
+        .await?;
+        let mut feeds = Vec::with_capacity(rows.len());
+        for (vendor, version, format, license) in rows {
+            let versions: Vec<String> =
+                sqlx::query_scalar("SELECT body::text FROM feed.versions WHERE vendor = $1 ORDER BY position")
+                    .bind(&vendor)
+                    .fetch_all(self.connection())
+                    .await?;
+            let changes: Vec<String> =
+                sqlx::query_scalar("SELECT body::text FROM feed.changes WHERE vendor = $1 ORDER BY position")
+                    .bind(&vendor)
+                    .fetch_all(self.connection())
+                    .await?;
+            let feed = VendorFeed {
+                format: small(format),
+                vendor: vendor.clone(),
+                license,
+                versions: versions.iter().map(|body| read_version(body)).collect::<Result<_, _>>()?,
+                changes: changes.iter().map(|body| read_change(body)).collect::<Result<_, _>>()?,
+            };
+            feeds.push((JoinedFeed { vendor, version: count(version) }, feed));
+        }
+        Ok(feeds)
     }
 
     /// Version labels of a vendor that are written exactly so, on any axis.
     pub async fn feed_versions(&mut self, vendor: &str, label: &str) -> Result<Vec<FeedVersion>, StoreError> {
-        let _ = (vendor, label);
-        Err(crate::tx::pending())
+        let rows: Vec<String> = sqlx::query_scalar(
+            "SELECT body::text FROM feed.versions WHERE vendor = $1 AND label = $2 ORDER BY position",
+        )
+        .bind(vendor)
+        .bind(label)
+        .fetch_all(self.connection())
+        .await?;
+        rows.iter().map(|body| read_version(body)).collect()
     }
 
     /// A page of a vendor's changes, one row a group, newest first, after position `after`, at most `limit`.
@@ -150,39 +200,109 @@ impl Tx {
         after: Option<u32>,
         limit: u32,
     ) -> Result<ChangePage, StoreError> {
-        let _ = (vendor, since, after, limit);
-        Err(crate::tx::pending())
+        let grouped = |select: &'static str| {
+            let mut query: QueryBuilder<Postgres> = QueryBuilder::new(select);
+            query.push(
+                " FROM (SELECT c.group_id, min(c.position) AS position, count(*) AS size
+                        FROM feed.changes c WHERE c.vendor = ",
+            );
+            query.push_bind(vendor.to_owned());
+            if let Some(since) = since {
+                push_since(&mut query, since);
+            }
+            query.push(" GROUP BY c.group_id) g");
+            query
+        };
+        let total: i64 = grouped("SELECT count(*)").build_query_scalar().fetch_one(self.connection()).await?;
+        let mut page = grouped("SELECT n.body::text, g.position, g.size");
+        page.push(" JOIN feed.changes n ON n.position = g.position AND n.vendor = ").push_bind(vendor);
+        page.push(" WHERE g.position > ").push_bind(after.map_or(-1, stored));
+        page.push(" ORDER BY g.position LIMIT ").push_bind(i64::from(limit));
+        let rows: Vec<(String, i32, i64)> = page.build_query_as().fetch_all(self.connection()).await?;
+        let rows = rows
+            .into_iter()
+            .map(|(body, position, size)| {
+                Ok(ChangeRow {
+                    change: read_change(&body)?,
+                    position: small(position),
+                    group_size: u32::try_from(size).unwrap_or(u32::MAX),
+                })
+            })
+            .collect::<Result<_, StoreError>>()?;
+        Ok(ChangePage { rows, total: count(total) })
     }
 
     /// One change, of any vendor.
     pub async fn change(&mut self, id: &ChangeId) -> Result<Option<ChangeRow>, StoreError> {
-        let _ = id;
-        Err(crate::tx::pending())
+        let row: Option<(String, i32, i64)> = sqlx::query_as(
+            "SELECT c.body::text, c.position,
+                    (SELECT count(*) FROM feed.changes o WHERE o.vendor = c.vendor AND o.group_id = c.group_id)
+             FROM feed.changes c WHERE c.change_id = $1",
+        )
+        .bind(id.as_str())
+        .fetch_optional(self.connection())
+        .await?;
+        row.map(|(body, position, size)| {
+            Ok(ChangeRow {
+                change: read_change(&body)?,
+                position: small(position),
+                group_size: u32::try_from(size).unwrap_or(u32::MAX),
+            })
+        })
+        .transpose()
     }
 }
 
-impl SystemTx {
-    /// What is kept of a place that feeds come from.
-    pub async fn feed_source(&mut self, name: &str) -> Result<Option<FeedSource>, StoreError> {
-        let _ = name;
-        Err(crate::tx::pending())
+/// Adds what `since` means for a change `c`.
+pub(crate) fn push_since(query: &mut QueryBuilder<Postgres>, since: &Since) {
+    match since {
+        Since::Version { vendor, axis, package, ordinal } => {
+            query.push(" AND c.vendor = ").push_bind(vendor.clone());
+            query.push(" AND c.axis = ").push_bind(axis.as_str());
+            query.push(" AND c.package IS NOT DISTINCT FROM ").push_bind(package.clone());
+            query.push(" AND c.introduced_ordinal > ").push_bind(stored(*ordinal));
+        }
+        Since::Date(day) => {
+            query.push(" AND c.published_at > ").push_bind(*day);
+        }
+        Since::Change { vendor, position } => {
+            query.push(" AND c.vendor = ").push_bind(vendor.clone());
+            query.push(" AND c.position < ").push_bind(stored(*position));
+        }
     }
+}
 
-    /// Notes a verified check of a place. Refuses versions that fall.
-    pub async fn record_feed_check(&mut self, source: &FeedSource) -> Result<(), StoreError> {
-        let _ = source;
-        Err(crate::tx::pending())
-    }
+fn read_change(body: &str) -> Result<VendorChange, StoreError> {
+    serde_json::from_str(body).map_err(|error| StoreError::unreadable("vendor change", error))
+}
 
-    /// Replaces a vendor's feed by a verified one; the place was noted with [`SystemTx::record_feed_check`] in this
-    /// transaction. Refuses a version that falls, and the same version with other bytes.
-    pub async fn adopt_feed(
-        &mut self,
-        source: &str,
-        feed: &VerifiedFeed<'_>,
-        now: OffsetDateTime,
-    ) -> Result<Adoption, StoreError> {
-        let _ = (source, feed, now);
-        Err(crate::tx::pending())
+fn read_version(body: &str) -> Result<FeedVersion, StoreError> {
+    serde_json::from_str(body).map_err(|error| StoreError::unreadable("feed version", error))
+}
+
+#[derive(FromRow)]
+struct FeedColumns {
+    vendor: String,
+    version: i64,
+    checked_at: OffsetDateTime,
+    expires_at: OffsetDateTime,
+    license: String,
+    source: String,
+    changes: i64,
+    groups: i64,
+}
+
+impl FeedColumns {
+    fn read(self) -> FeedRow {
+        FeedRow {
+            vendor: self.vendor,
+            version: count(self.version),
+            fetched_at: self.checked_at,
+            expires_at: self.expires_at,
+            license: self.license,
+            source: self.source,
+            changes: count(self.changes),
+            groups: count(self.groups),
+        }
     }
 }

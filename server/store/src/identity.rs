@@ -7,6 +7,9 @@ use sync_core::principal::{PrincipalKind, Readable, Scope};
 
 use time::OffsetDateTime;
 
+use sqlx::{FromRow, PgConnection};
+use uuid::Uuid;
+
 use crate::error::StoreError;
 use crate::tx::{AuthTx, Tx};
 
@@ -81,40 +84,54 @@ pub struct NewToken<'a> {
 impl AuthTx {
     /// The token with that id in this organization, revoked and expired ones too.
     pub async fn token(&mut self, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
-        let _ = id;
-        Err(crate::tx::pending())
+        let row: Option<(TokenColumns, MemberColumns)> = sqlx::query_as::<_, Joined>(
+            "SELECT t.id AS token_id, t.name AS token_name, t.secret_hash, t.scopes, t.expires_at, t.revoked_at,
+                    t.last_used_at, p.id, p.name, p.kind, p.reads_all, p.disabled_at,
+                    ARRAY(SELECT g.repository_id FROM sync.grants g WHERE g.principal_id = p.id) AS granted
+             FROM sync.tokens t
+             JOIN sync.principals p ON p.organization_id = t.organization_id AND p.id = t.principal_id
+             WHERE t.id = $1",
+        )
+        .bind(id.uuid())
+        .fetch_optional(self.connection())
+        .await?
+        .map(|joined| (joined.token, joined.member));
+        row.map(|(token, member)| token.read(member.read()?)).transpose()
     }
 
     /// Notes the use of a token; writes at most once a minute a token.
     pub async fn touch_token(&mut self, id: TokenId, now: OffsetDateTime) -> Result<(), StoreError> {
-        let _ = (id, now);
-        Err(crate::tx::pending())
+        sqlx::query(
+            "UPDATE sync.tokens SET last_used_at = $2
+             WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $2 - interval '1 minute')",
+        )
+        .bind(id.uuid())
+        .bind(now)
+        .execute(self.connection())
+        .await?;
+        Ok(())
     }
 
     /// The member with that identity at an identity provider.
     pub async fn member_by_identity(&mut self, issuer: &str, subject: &str) -> Result<Option<Member>, StoreError> {
-        let _ = (issuer, subject);
-        Err(crate::tx::pending())
+        member_by_identity(self.connection(), issuer, subject).await
     }
 
     /// Creates a member at first sight; where another request was first, gives that one's.
     pub async fn create_member(&mut self, member: &NewMember<'_>, now: OffsetDateTime) -> Result<Member, StoreError> {
-        let _ = (member, now);
-        Err(crate::tx::pending())
+        create_member(self.connection(), member, now).await
     }
 }
 
 impl Tx {
-    /// Creates a member; where its identity is a member already, gives that one.
+    /// Creates a member; where its identity (or, without one, its name) is a member already, gives that one.
     pub async fn create_member(&mut self, member: &NewMember<'_>, now: OffsetDateTime) -> Result<Member, StoreError> {
-        let _ = (member, now);
-        Err(crate::tx::pending())
+        create_member(self.connection(), member, now).await
     }
 
     /// The member of that name that has no identity elsewhere, as the command line creates them.
     pub async fn member_by_name(&mut self, name: &str) -> Result<Option<Member>, StoreError> {
-        let _ = name;
-        Err(crate::tx::pending())
+        member_by_name(self.connection(), name).await
     }
 
     /// Lets a member read a repository.
@@ -124,19 +141,178 @@ impl Tx {
         repository: RepositoryId,
         now: OffsetDateTime,
     ) -> Result<(), StoreError> {
-        let _ = (principal, repository, now);
-        Err(crate::tx::pending())
+        sqlx::query(
+            "INSERT INTO sync.grants (principal_id, repository_id, granted_at) VALUES ($1, $2, $3)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(principal.uuid())
+        .bind(repository.uuid())
+        .bind(now)
+        .execute(self.connection())
+        .await?;
+        Ok(())
     }
 
     /// Stores a token's hash.
     pub async fn create_token(&mut self, token: &NewToken<'_>, now: OffsetDateTime) -> Result<(), StoreError> {
-        let _ = (token, now);
-        Err(crate::tx::pending())
+        let scopes: Vec<&str> = token.scopes.iter().map(|scope| scope.as_str()).collect();
+        sqlx::query(
+            "INSERT INTO sync.tokens (id, principal_id, name, secret_hash, scopes, created_at, expires_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(token.id.uuid())
+        .bind(token.principal.uuid())
+        .bind(token.name)
+        .bind(&token.secret_hash[..])
+        .bind(scopes)
+        .bind(now)
+        .bind(token.expires_at)
+        .execute(self.connection())
+        .await?;
+        Ok(())
     }
 
     /// Revokes a token; [`StoreError::NotFound`] where there is none, no effect where it was revoked before.
     pub async fn revoke_token(&mut self, id: TokenId, now: OffsetDateTime) -> Result<(), StoreError> {
-        let _ = (id, now);
-        Err(crate::tx::pending())
+        let done = sqlx::query("UPDATE sync.tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
+            .bind(id.uuid())
+            .bind(now)
+            .execute(self.connection())
+            .await?;
+        if done.rows_affected() == 0 {
+            return Err(StoreError::NotFound(format!("token {id}")));
+        }
+        Ok(())
     }
+}
+
+#[derive(FromRow)]
+struct Joined {
+    #[sqlx(flatten)]
+    token: TokenColumns,
+    #[sqlx(flatten)]
+    member: MemberColumns,
+}
+
+#[derive(FromRow)]
+struct TokenColumns {
+    token_id: Uuid,
+    token_name: String,
+    secret_hash: Vec<u8>,
+    scopes: Vec<String>,
+    expires_at: Option<OffsetDateTime>,
+    revoked_at: Option<OffsetDateTime>,
+    last_used_at: Option<OffsetDateTime>,
+}
+
+impl TokenColumns {
+    fn read(self, member: Member) -> Result<TokenRow, StoreError> {
+        let secret_hash = self.secret_hash.try_into().map_err(|_| StoreError::unreadable("token", "hash length"))?;
+        // A scope that this build does not know was given by a newer one: it allows nothing here.
+        let scopes = self.scopes.iter().filter_map(|word| word.parse().ok()).collect();
+        Ok(TokenRow {
+            id: TokenId::from_uuid(self.token_id),
+            member,
+            name: self.token_name,
+            secret_hash,
+            scopes,
+            expires_at: self.expires_at,
+            revoked_at: self.revoked_at,
+            last_used_at: self.last_used_at,
+        })
+    }
+}
+
+#[derive(FromRow)]
+struct MemberColumns {
+    id: Uuid,
+    name: String,
+    kind: String,
+    reads_all: bool,
+    disabled_at: Option<OffsetDateTime>,
+    granted: Vec<Uuid>,
+}
+
+impl MemberColumns {
+    fn read(self) -> Result<Member, StoreError> {
+        let kind = match self.kind.as_str() {
+            "user" => PrincipalKind::User,
+            "service" => PrincipalKind::Service,
+            other => return Err(StoreError::unreadable("principal kind", other)),
+        };
+        let readable = if self.reads_all {
+            Readable::All
+        } else {
+            Readable::Only(self.granted.into_iter().map(RepositoryId::from_uuid).collect())
+        };
+        Ok(Member {
+            id: PrincipalId::from_uuid(self.id),
+            name: self.name,
+            kind,
+            readable,
+            disabled_at: self.disabled_at,
+        })
+    }
+}
+
+/// Columns of [`MemberColumns`], before a WHERE.
+macro_rules! select_member {
+    ($rest:literal) => {
+        concat!(
+            "SELECT p.id, p.name, p.kind, p.reads_all, p.disabled_at,
+                    ARRAY(SELECT g.repository_id FROM sync.grants g WHERE g.principal_id = p.id) AS granted
+             FROM sync.principals p ",
+            $rest
+        )
+    };
+}
+
+async fn member_by_identity(
+    connection: &mut PgConnection,
+    issuer: &str,
+    subject: &str,
+) -> Result<Option<Member>, StoreError> {
+    sqlx::query_as(select_member!("WHERE p.issuer = $1 AND p.subject = $2"))
+        .bind(issuer)
+        .bind(subject)
+        .fetch_optional(connection)
+        .await?
+        .map(MemberColumns::read)
+        .transpose()
+}
+
+async fn member_by_name(connection: &mut PgConnection, name: &str) -> Result<Option<Member>, StoreError> {
+    sqlx::query_as(select_member!("WHERE p.issuer IS NULL AND p.name = $1"))
+        .bind(name)
+        .fetch_optional(connection)
+        .await?
+        .map(MemberColumns::read)
+        .transpose()
+}
+
+async fn create_member(
+    connection: &mut PgConnection,
+    member: &NewMember<'_>,
+    now: OffsetDateTime,
+) -> Result<Member, StoreError> {
+    sqlx::query(
+        "INSERT INTO sync.principals (id, name, kind, issuer, subject, reads_all, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(member.id.uuid())
+    .bind(member.name)
+    .bind(member.kind.as_str())
+    .bind(member.identity.map(|(issuer, _)| issuer))
+    .bind(member.identity.map(|(_, subject)| subject))
+    .bind(member.reads_all)
+    .bind(now)
+    .execute(&mut *connection)
+    .await?;
+    let found = match member.identity {
+        Some((issuer, subject)) => member_by_identity(connection, issuer, subject).await?,
+        None => member_by_name(connection, member.name).await?,
+    };
+    // Absent only where the row of another transaction is there but not visible in this one's snapshot yet.
+    found.ok_or_else(|| StoreError::Unavailable(format!("member `{}` is being created elsewhere", member.name)))
 }

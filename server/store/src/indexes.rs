@@ -4,6 +4,10 @@ use sync_core::graph::{Client, PartialReason};
 use sync_core::ids::{IndexId, RepositoryId};
 use time::OffsetDateTime;
 
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use crate::convert::count;
 use crate::error::StoreError;
 use crate::tx::Tx;
 
@@ -57,6 +61,31 @@ pub struct Index {
     pub(crate) seq: i64,
 }
 
+/// Columns of [`IndexColumns`] but the commit's, which come first, and what comes after FROM.
+macro_rules! select_index {
+    ($commit:literal, $($rest:literal),+) => {
+        concat!(
+            "SELECT ",
+            $commit,
+            ", i.id, i.repository_id, f.name AS ref_name, f.head_commit, f.current_index = i.id AS current,
+               i.analyzer, i.catalog, i.gate, i.partial, i.partial_reasons::text AS partial_reasons, i.files,
+               i.skipped, i.symbols, i.edges, i.unresolved, i.call_sites, i.ref_key, i.seq
+             FROM sync.refs f ",
+            $($rest),+
+        )
+    };
+}
+
+/// The current index of each ref `f`.
+macro_rules! select_current_index {
+    ($rest:literal) => {
+        select_index!(
+            "f.commit_id, f.indexed_at",
+            "JOIN sync.indexes i ON i.organization_id = f.organization_id AND i.id = f.current_index WHERE f.repository_id = $1 "
+        , $rest)
+    };
+}
+
 impl Tx {
     /// The current index of a ref.
     pub async fn current_index(
@@ -64,8 +93,13 @@ impl Tx {
         repository: RepositoryId,
         ref_name: &str,
     ) -> Result<Option<Index>, StoreError> {
-        let _ = (repository, ref_name);
-        Err(crate::tx::pending())
+        sqlx::query_as(select_current_index!("AND f.name = $2"))
+            .bind(repository.uuid())
+            .bind(ref_name)
+            .fetch_optional(self.connection())
+            .await?
+            .map(IndexColumns::read)
+            .transpose()
     }
 
     /// The index of a commit, of whichever ref has it, if it is among the last 50 of that ref. `commit` is complete.
@@ -74,36 +108,126 @@ impl Tx {
         repository: RepositoryId,
         commit: &str,
     ) -> Result<Option<Index>, StoreError> {
-        let _ = (repository, commit);
-        Err(crate::tx::pending())
+        sqlx::query_as(select_index!(
+            "c.commit_id, c.indexed_at",
+            "JOIN sync.indexed_commits c ON c.organization_id = f.organization_id AND c.ref_key = f.ref_key
+             JOIN sync.indexes i ON i.organization_id = c.organization_id AND i.id = c.index_id
+             WHERE f.repository_id = $1 AND c.commit_id = $2
+             ORDER BY f.current_index = i.id DESC, c.indexed_at DESC, f.name LIMIT 1"
+        ))
+        .bind(repository.uuid())
+        .bind(commit)
+        .fetch_optional(self.connection())
+        .await?
+        .map(IndexColumns::read)
+        .transpose()
     }
 
     /// The current index of every ref of a repository, by ref name.
     pub async fn current_indexes(&mut self, repository: RepositoryId) -> Result<Vec<Index>, StoreError> {
-        let _ = repository;
-        Err(crate::tx::pending())
+        let rows: Vec<IndexColumns> = sqlx::query_as(select_current_index!("ORDER BY f.name"))
+            .bind(repository.uuid())
+            .fetch_all(self.connection())
+            .await?;
+        rows.into_iter().map(IndexColumns::read).collect()
     }
 
-    /// Notes the head that a ref is known to have, indexed or not.
+    /// Notes the head that a ref is known to have, indexed or not; forgotten once that commit is indexed.
     pub async fn set_head_commit(
         &mut self,
         repository: RepositoryId,
         ref_name: &str,
         commit: &str,
     ) -> Result<(), StoreError> {
-        let _ = (repository, ref_name, commit);
-        Err(crate::tx::pending())
+        sqlx::query(
+            "INSERT INTO sync.refs AS f (repository_id, name, head_commit) VALUES ($1, $2, $3)
+             ON CONFLICT (organization_id, repository_id, name)
+             DO UPDATE SET head_commit = nullif(excluded.head_commit, f.commit_id)",
+        )
+        .bind(repository.uuid())
+        .bind(ref_name)
+        .bind(commit)
+        .execute(self.connection())
+        .await?;
+        Ok(())
     }
 
     /// The vendor clients of an index, by id.
     pub async fn clients(&mut self, index: &Index) -> Result<Vec<Client>, StoreError> {
-        let _ = index;
-        Err(crate::tx::pending())
+        let rows: Vec<String> =
+            sqlx::query_scalar("SELECT body::text FROM sync.clients WHERE index_id = $1 ORDER BY client_id")
+                .bind(index.id.uuid())
+                .fetch_all(self.connection())
+                .await?;
+        rows.iter().map(|body| read_client(body)).collect()
     }
 
     /// One client of an index.
     pub async fn client(&mut self, index: &Index, id: &str) -> Result<Option<Client>, StoreError> {
-        let _ = (index, id);
-        Err(crate::tx::pending())
+        let row: Option<String> =
+            sqlx::query_scalar("SELECT body::text FROM sync.clients WHERE index_id = $1 AND client_id = $2")
+                .bind(index.id.uuid())
+                .bind(id)
+                .fetch_optional(self.connection())
+                .await?;
+        row.as_deref().map(read_client).transpose()
+    }
+}
+
+fn read_client(body: &str) -> Result<Client, StoreError> {
+    serde_json::from_str(body).map_err(|error| StoreError::unreadable("client", error))
+}
+
+#[derive(FromRow)]
+struct IndexColumns {
+    commit_id: Option<String>,
+    indexed_at: OffsetDateTime,
+    id: Uuid,
+    repository_id: Uuid,
+    ref_name: String,
+    head_commit: Option<String>,
+    current: bool,
+    analyzer: String,
+    catalog: String,
+    gate: String,
+    partial: bool,
+    partial_reasons: String,
+    files: i64,
+    skipped: i64,
+    symbols: i64,
+    edges: i64,
+    unresolved: i64,
+    call_sites: i64,
+    ref_key: i64,
+    seq: i64,
+}
+
+impl IndexColumns {
+    fn read(self) -> Result<Index, StoreError> {
+        Ok(Index {
+            id: IndexId::from_uuid(self.id),
+            repository: RepositoryId::from_uuid(self.repository_id),
+            ref_name: self.ref_name,
+            commit: self.commit_id,
+            indexed_at: self.indexed_at,
+            head_commit: self.head_commit,
+            current: self.current,
+            analyzer: self.analyzer,
+            catalog: self.catalog,
+            gate: self.gate,
+            partial: self.partial,
+            partial_reasons: serde_json::from_str(&self.partial_reasons)
+                .map_err(|error| StoreError::unreadable("partial reasons", error))?,
+            counts: IndexCounts {
+                files: count(self.files),
+                skipped: count(self.skipped),
+                symbols: count(self.symbols),
+                edges: count(self.edges),
+                unresolved: count(self.unresolved),
+                call_sites: count(self.call_sites),
+            },
+            ref_key: self.ref_key,
+            seq: self.seq,
+        })
     }
 }

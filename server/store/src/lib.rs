@@ -6,6 +6,7 @@
 
 mod audit;
 mod call_sites;
+mod convert;
 mod error;
 mod facts;
 mod feed;

@@ -3,6 +3,9 @@
 use sync_core::ids::OrganizationId;
 use time::OffsetDateTime;
 
+use sqlx::FromRow;
+use uuid::Uuid;
+
 use crate::error::StoreError;
 use crate::tx::SystemTx;
 
@@ -34,24 +37,59 @@ impl SystemTx {
         slug: &str,
         now: OffsetDateTime,
     ) -> Result<Organization, StoreError> {
-        let _ = (id, slug, now);
-        Err(crate::tx::pending())
+        sqlx::query("INSERT INTO routing.organizations (id, slug, state, created_at) VALUES ($1, $2, 'active', $3)")
+            .bind(id.uuid())
+            .bind(slug)
+            .bind(now)
+            .execute(self.connection())
+            .await?;
+        Ok(Organization { id, slug: slug.to_owned(), state: OrganizationState::Active })
     }
 
     /// By short name.
     pub async fn organization_by_slug(&mut self, slug: &str) -> Result<Option<Organization>, StoreError> {
-        let _ = slug;
-        Err(crate::tx::pending())
+        sqlx::query_as("SELECT id, slug, state FROM routing.organizations WHERE slug = $1")
+            .bind(slug)
+            .fetch_optional(self.connection())
+            .await?
+            .map(OrganizationRow::read)
+            .transpose()
     }
 
     /// By id.
     pub async fn organization(&mut self, id: OrganizationId) -> Result<Option<Organization>, StoreError> {
-        let _ = id;
-        Err(crate::tx::pending())
+        sqlx::query_as("SELECT id, slug, state FROM routing.organizations WHERE id = $1")
+            .bind(id.uuid())
+            .fetch_optional(self.connection())
+            .await?
+            .map(OrganizationRow::read)
+            .transpose()
     }
 
     /// Every organization, by id.
     pub async fn organizations(&mut self) -> Result<Vec<Organization>, StoreError> {
-        Err(crate::tx::pending())
+        let rows: Vec<OrganizationRow> =
+            sqlx::query_as("SELECT id, slug, state FROM routing.organizations ORDER BY id")
+                .fetch_all(self.connection())
+                .await?;
+        rows.into_iter().map(OrganizationRow::read).collect()
+    }
+}
+
+#[derive(FromRow)]
+struct OrganizationRow {
+    id: Uuid,
+    slug: String,
+    state: String,
+}
+
+impl OrganizationRow {
+    fn read(self) -> Result<Organization, StoreError> {
+        let state = match self.state.as_str() {
+            "active" => OrganizationState::Active,
+            "suspended" => OrganizationState::Suspended,
+            other => return Err(StoreError::unreadable("organization state", other)),
+        };
+        Ok(Organization { id: OrganizationId::from_uuid(self.id), slug: self.slug, state })
     }
 }

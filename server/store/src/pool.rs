@@ -1,12 +1,15 @@
 //! The pool, which never leaves this crate, and the doors that open transactions.
 
+use std::str::FromStr as _;
 use std::time::Duration;
 
-use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Executor as _, PgPool};
 use sync_core::ids::OrganizationId;
 use sync_core::principal::Principal;
 
 use crate::error::StoreError;
+use crate::migrate::MIGRATOR;
 use crate::tx::{AuthTx, SystemTx, Tx};
 
 /// Bounds of the pool.
@@ -33,55 +36,145 @@ impl Default for PoolOptions {
     }
 }
 
+/// A connection that sits in an open transaction longer than this is ended by the server: whoever held it is gone.
+const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(300);
+
 /// The database, through the unprivileged application role. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: PgPool,
-    options: PoolOptions,
+    write_statement_timeout: Duration,
 }
 
 impl Store {
     /// Connects and checks that the role of `url` is neither superuser nor able to bypass row security, and that the
     /// schema is the one this build was made for.
     pub async fn connect(url: &str, options: PoolOptions) -> Result<Self, StoreError> {
-        let _ = (url, options);
-        Err(crate::tx::pending())
+        let connect = PgConnectOptions::from_str(url)
+            .map_err(|e| {
+                StoreError::Refused(format!(
+                    "the database address is not one: {e}; next: check SYNC_DATABASE_URL, postgres://role@host/database"
+                ))
+            })?
+            .application_name("syncd")
+            .options([
+                // The ROLLBACK at every release would otherwise be answered with a warning each time.
+                ("client_min_messages", "error".to_owned()),
+                ("statement_timeout", options.statement_timeout.as_millis().to_string()),
+                ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION.as_millis().to_string()),
+            ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(options.max_connections)
+            .acquire_timeout(options.acquire_timeout)
+            .after_release(|connection, _| {
+                // A `begin()` future that is dropped midway returns its connection inside an open transaction that
+                // sqlx does not know of; the next borrower's writes would be lost with it.
+                Box::pin(async move {
+                    connection.execute("ROLLBACK").await?;
+                    Ok(true)
+                })
+            })
+            .connect_with(connect)
+            .await?;
+        let store = Self { pool, write_statement_timeout: options.write_statement_timeout };
+        store.check_role().await?;
+        store.check_schema().await?;
+        Ok(store)
     }
 
     /// A reader's transaction: one snapshot for all its statements (REPEATABLE READ), rows of the principal's
     /// organization only. May write what concerns no index (an audit row, a token).
     pub async fn begin(&self, principal: &Principal) -> Result<Tx, StoreError> {
-        let _ = principal;
-        Err(crate::tx::pending())
+        let inner = self
+            .pool
+            .begin_with(AssertSqlSafe(format!(
+                "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL sync.organization = '{}'",
+                principal.organization.uuid()
+            )))
+            .await?;
+        Ok(Tx { inner, organization: principal.organization, readable: principal.readable.clone(), writer: false })
     }
 
     /// A writer's transaction for swaps and joins: READ COMMITTED, so that it sees what was committed while it waited
     /// for a repository's lock, and long statements allowed.
     pub async fn begin_write(&self, principal: &Principal) -> Result<Tx, StoreError> {
-        let _ = principal;
-        Err(crate::tx::pending())
+        let inner = self
+            .pool
+            .begin_with(AssertSqlSafe(format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL sync.organization = '{}'; \
+                 SET LOCAL statement_timeout = {}",
+                principal.organization.uuid(),
+                self.write_statement_timeout.as_millis()
+            )))
+            .await?;
+        Ok(Tx { inner, organization: principal.organization, readable: principal.readable.clone(), writer: true })
     }
 
     /// Before a principal is known: reaches tokens and members of that organization, and may record a refusal.
     pub async fn authenticate(&self, organization: OrganizationId) -> Result<AuthTx, StoreError> {
-        let _ = organization;
-        Err(crate::tx::pending())
+        let inner = self
+            .pool
+            .begin_with(AssertSqlSafe(format!("BEGIN; SET LOCAL sync.organization = '{}'", organization.uuid())))
+            .await?;
+        Ok(AuthTx { inner, organization })
     }
 
-    /// Work of no organization: schemas `routing` and `feed` only.
+    /// Work of no organization: schemas `routing` and `feed` only. The task names the work in the server's activity.
     pub async fn system(&self, task: &'static str) -> Result<SystemTx, StoreError> {
-        let _ = task;
-        Err(crate::tx::pending())
+        let inner = self
+            .pool
+            .begin_with(AssertSqlSafe(format!(
+                "BEGIN; SET LOCAL application_name = 'syncd:{}'",
+                task.replace('\'', "''")
+            )))
+            .await?;
+        Ok(SystemTx { inner })
     }
 
     /// Whether the database answers, for `/readyz`.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        let _ = (&self.pool, &self.options);
-        Err(crate::tx::pending())
+        self.pool.execute("SELECT 1").await?;
+        Ok(())
     }
 
     /// Closes every connection; calls after it are [`StoreError::Unavailable`].
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+
+    async fn check_role(&self) -> Result<(), StoreError> {
+        let (role, above): (String, bool) = sqlx::query_as(
+            "SELECT rolname::text, rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user",
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        if above {
+            return Err(StoreError::Refused(format!(
+                "the database role `{role}` may bypass row security, so tenants would not be kept apart; \
+                 next: connect as `sync_app`, which `syncd migrate` creates"
+            )));
+        }
+        Ok(())
+    }
+
+    async fn check_schema(&self) -> Result<(), StoreError> {
+        let next = "next: run `syncd migrate` with the owner's address";
+        let applied: Vec<i64> = sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success")
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| match error {
+                // 42P01: no such table; 42501: the grant of the first migration is missing.
+                sqlx::Error::Database(database) if matches!(database.code().as_deref(), Some("42P01" | "42501")) => {
+                    StoreError::Refused(format!("the database has no schema of Sync; {next}"))
+                }
+                other => other.into(),
+            })?;
+        match MIGRATOR.iter().find(|migration| !applied.contains(&migration.version)) {
+            None => Ok(()),
+            Some(missing) => Err(StoreError::Refused(format!(
+                "the database lacks migration {} ({}); {next}",
+                missing.version, missing.description
+            ))),
+        }
     }
 }

@@ -3,6 +3,10 @@
 use sync_core::ids::RepositoryId;
 use time::OffsetDateTime;
 
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use crate::convert;
 use crate::error::StoreError;
 use crate::tx::Tx;
 
@@ -31,6 +35,13 @@ impl RepositoryState {
             Self::Gated => "gated",
             Self::Failed => "failed",
         }
+    }
+
+    fn read(word: &str) -> Result<Self, StoreError> {
+        [Self::Registered, Self::Indexing, Self::Indexed, Self::Gated, Self::Failed]
+            .into_iter()
+            .find(|state| state.as_str() == word)
+            .ok_or_else(|| StoreError::unreadable("repository state", word))
     }
 }
 
@@ -70,6 +81,17 @@ pub struct NewRepository<'a> {
     pub default_branch: &'a str,
 }
 
+/// Columns of [`RepositoryColumns`], before further joins and a WHERE.
+macro_rules! select_repository {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.id, r.name, r.provider, r.clone_url, r.default_branch, r.state, r.state_reason, r.state_at
+             FROM sync.repositories r ",
+            $rest
+        )
+    };
+}
+
 impl Tx {
     /// Registers a repository; [`StoreError::Conflict`] where the name is taken.
     pub async fn register_repository(
@@ -77,20 +99,53 @@ impl Tx {
         repository: &NewRepository<'_>,
         now: OffsetDateTime,
     ) -> Result<Repository, StoreError> {
-        let _ = (repository, now);
-        Err(crate::tx::pending())
+        sqlx::query(
+            "INSERT INTO sync.repositories
+                 (id, name, provider, clone_url, default_branch, state, state_at, created_at)
+             VALUES ($1, $2, $3, $4, $5, 'registered', $6, $6)",
+        )
+        .bind(repository.id.uuid())
+        .bind(repository.name)
+        .bind(repository.provider)
+        .bind(repository.clone_url)
+        .bind(repository.default_branch)
+        .bind(now)
+        .execute(self.connection())
+        .await?;
+        Ok(Repository {
+            id: repository.id,
+            name: repository.name.to_owned(),
+            provider: repository.provider.map(str::to_owned),
+            clone_url: repository.clone_url.map(str::to_owned),
+            default_branch: repository.default_branch.to_owned(),
+            state: RepositoryState::Registered,
+            state_reason: None,
+            state_at: now,
+        })
     }
 
     /// By name, if the principal may read it.
     pub async fn repository_by_name(&mut self, name: &str) -> Result<Option<Repository>, StoreError> {
-        let _ = name;
-        Err(crate::tx::pending())
+        let readable = self.readable_ids();
+        sqlx::query_as(select_repository!("WHERE r.name = $1 AND ($2::uuid[] IS NULL OR r.id = ANY ($2))"))
+            .bind(name)
+            .bind(readable)
+            .fetch_optional(self.connection())
+            .await?
+            .map(RepositoryColumns::read)
+            .transpose()
     }
 
     /// By id, if the principal may read it.
     pub async fn repository(&mut self, id: RepositoryId) -> Result<Option<Repository>, StoreError> {
-        let _ = id;
-        Err(crate::tx::pending())
+        let readable = self.readable_ids();
+        sqlx::query_as(select_repository!("WHERE r.id = $1 AND ($2::uuid[] IS NULL OR r.id = ANY ($2))"))
+            .bind(id.uuid())
+            .bind(readable)
+            .fetch_optional(self.connection())
+            .await?
+            .map(RepositoryColumns::read)
+            .transpose()
     }
 
     /// Those that the principal may read, by name, after `after`, at most `limit`.
@@ -99,19 +154,47 @@ impl Tx {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Repository>, StoreError> {
-        let _ = (after, limit);
-        Err(crate::tx::pending())
+        let readable = self.readable_ids();
+        let rows: Vec<RepositoryColumns> = sqlx::query_as(select_repository!(
+            "WHERE r.name > $1 AND ($2::uuid[] IS NULL OR r.id = ANY ($2)) ORDER BY r.name LIMIT $3"
+        ))
+        .bind(after.unwrap_or(""))
+        .bind(readable)
+        .bind(i64::from(limit))
+        .fetch_all(self.connection())
+        .await?;
+        rows.into_iter().map(RepositoryColumns::read).collect()
     }
 
     /// How many the principal may read.
     pub async fn count_visible_repositories(&mut self) -> Result<u64, StoreError> {
-        Err(crate::tx::pending())
+        let readable = self.readable_ids();
+        let n: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM sync.repositories r WHERE $1::uuid[] IS NULL OR r.id = ANY ($1)")
+                .bind(readable)
+                .fetch_one(self.connection())
+                .await?;
+        Ok(convert::count(n))
     }
 
     /// Readable repositories whose default branch's current index holds exactly this path; by name, at most `limit`.
     pub async fn repositories_with_path(&mut self, path: &str, limit: u32) -> Result<Vec<Repository>, StoreError> {
-        let _ = (path, limit);
-        Err(crate::tx::pending())
+        let readable = self.readable_ids();
+        let rows: Vec<RepositoryColumns> = sqlx::query_as(select_repository!(
+            "JOIN sync.refs f
+               ON f.organization_id = r.organization_id AND f.repository_id = r.id AND f.name = r.default_branch
+             JOIN sync.ref_paths p
+               ON p.organization_id = f.organization_id AND p.ref_key = f.ref_key AND p.path = $1
+              AND p.from_seq <= f.seq AND p.to_seq > f.seq AND p.file_key IS NOT NULL
+             WHERE $2::uuid[] IS NULL OR r.id = ANY ($2)
+             ORDER BY r.name LIMIT $3"
+        ))
+        .bind(path)
+        .bind(readable)
+        .bind(i64::from(limit))
+        .fetch_all(self.connection())
+        .await?;
+        rows.into_iter().map(RepositoryColumns::read).collect()
     }
 
     /// Says what indexing is doing.
@@ -122,13 +205,55 @@ impl Tx {
         reason: Option<&str>,
         now: OffsetDateTime,
     ) -> Result<(), StoreError> {
-        let _ = (id, state, reason, now);
-        Err(crate::tx::pending())
+        let done =
+            sqlx::query("UPDATE sync.repositories SET state = $2, state_reason = $3, state_at = $4 WHERE id = $1")
+                .bind(id.uuid())
+                .bind(state.as_str())
+                .bind(reason.map(convert::text))
+                .bind(now)
+                .execute(self.connection())
+                .await?;
+        found(id, done.rows_affected())
     }
 
     /// Moves the default branch (a repository whose remote renamed it).
     pub async fn set_default_branch(&mut self, id: RepositoryId, branch: &str) -> Result<(), StoreError> {
-        let _ = (id, branch);
-        Err(crate::tx::pending())
+        let done = sqlx::query("UPDATE sync.repositories SET default_branch = $2 WHERE id = $1")
+            .bind(id.uuid())
+            .bind(branch)
+            .execute(self.connection())
+            .await?;
+        found(id, done.rows_affected())
+    }
+}
+
+fn found(id: RepositoryId, rows: u64) -> Result<(), StoreError> {
+    if rows == 0 { Err(StoreError::NotFound(format!("repository {id}"))) } else { Ok(()) }
+}
+
+#[derive(FromRow)]
+struct RepositoryColumns {
+    id: Uuid,
+    name: String,
+    provider: Option<String>,
+    clone_url: Option<String>,
+    default_branch: String,
+    state: String,
+    state_reason: Option<String>,
+    state_at: OffsetDateTime,
+}
+
+impl RepositoryColumns {
+    fn read(self) -> Result<Repository, StoreError> {
+        Ok(Repository {
+            id: RepositoryId::from_uuid(self.id),
+            name: self.name,
+            provider: self.provider,
+            clone_url: self.clone_url,
+            default_branch: self.default_branch,
+            state: RepositoryState::read(&self.state)?,
+            state_reason: self.state_reason,
+            state_at: self.state_at,
+        })
     }
 }

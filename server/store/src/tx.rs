@@ -1,8 +1,9 @@
 //! Transactions: the only way to the tables. `commit(self)` is the only way out with effect.
 
-use sqlx::{Postgres, Transaction};
-use sync_core::ids::OrganizationId;
+use sqlx::{PgConnection, Postgres, Transaction};
+use sync_core::ids::{OrganizationId, RepositoryId};
 use sync_core::principal::Readable;
+use uuid::Uuid;
 
 use crate::error::StoreError;
 
@@ -11,18 +12,30 @@ pub struct Tx {
     pub(crate) inner: Transaction<'static, Postgres>,
     pub(crate) organization: OrganizationId,
     pub(crate) readable: Readable,
+    pub(crate) writer: bool,
 }
 
 impl Tx {
     /// Makes everything done here durable; returns when it is.
     pub async fn commit(self) -> Result<(), StoreError> {
-        let _ = (self.inner, self.readable);
-        Err(pending())
+        Ok(self.inner.commit().await?)
     }
 
     /// The organization whose rows this transaction sees.
     pub fn organization(&self) -> OrganizationId {
         self.organization
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+        &mut self.inner
+    }
+
+    /// Ids that the principal may read, or nothing for "all": what statements take as a parameter.
+    pub(crate) fn readable_ids(&self) -> Option<Vec<Uuid>> {
+        match &self.readable {
+            Readable::All => None,
+            Readable::Only(ids) => Some(ids.iter().map(|id: &RepositoryId| id.uuid()).collect()),
+        }
     }
 }
 
@@ -35,8 +48,16 @@ pub struct AuthTx {
 impl AuthTx {
     /// Makes everything done here durable.
     pub async fn commit(self) -> Result<(), StoreError> {
-        let _ = (self.inner, self.organization);
-        Err(pending())
+        Ok(self.inner.commit().await?)
+    }
+
+    /// The organization that the caller claims.
+    pub fn organization(&self) -> OrganizationId {
+        self.organization
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+        &mut self.inner
     }
 }
 
@@ -48,11 +69,10 @@ pub struct SystemTx {
 impl SystemTx {
     /// Makes everything done here durable.
     pub async fn commit(self) -> Result<(), StoreError> {
-        let _ = self.inner;
-        Err(pending())
+        Ok(self.inner.commit().await?)
     }
-}
 
-pub(crate) fn pending() -> StoreError {
-    StoreError::Bug("not written yet".to_owned())
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+        &mut self.inner
+    }
 }
