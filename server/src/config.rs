@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
 
@@ -207,7 +207,7 @@ fn required<'a>(
     key: &'static str,
     variable: &'static str,
 ) -> Result<&'a str, ConfigError> {
-    value.map(|secret| secret.expose_secret()).ok_or(ConfigError::Missing { key, variable })
+    value.map(ExposeSecret::expose_secret).ok_or(ConfigError::Missing { key, variable })
 }
 
 /// The values in force and, where it is not the reference, who gave each.

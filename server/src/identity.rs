@@ -127,19 +127,18 @@ impl Authenticator {
     ) -> Result<Member, StoreError> {
         let mut tx = self.store.authenticate(organization.id).await?;
         let known = tx.member_by_identity(&verified.issuer, &verified.subject).await?;
-        let member = match known {
-            Some(member) => member,
-            None => {
-                let new = NewMember {
-                    id: PrincipalId::at(now),
-                    name: &verified.name,
-                    kind: verified.kind,
-                    identity: Some((&verified.issuer, &verified.subject)),
-                    // Whom the organization's own issuer vouches for reads what the organization has; grants narrow it.
-                    reads_all: true,
-                };
-                tx.create_member(&new, now).await?
-            }
+        let member = if let Some(member) = known {
+            member
+        } else {
+            let new = NewMember {
+                id: PrincipalId::at(now),
+                name: &verified.name,
+                kind: verified.kind,
+                identity: Some((&verified.issuer, &verified.subject)),
+                // Whom the organization's own issuer vouches for reads what the organization has; grants narrow it.
+                reads_all: true,
+            };
+            tx.create_member(&new, now).await?
         };
         tx.commit().await?;
         Ok(member)

@@ -1,1 +1,7 @@
-fn main() {}
+//! `syncd`: see [`sync_server::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sync_server::cli::main()
+}

@@ -16,7 +16,7 @@ pub const PREFIX: &str = "/.well-known/oauth-protected-resource";
 /// The document of `/mcp`. The root's is the same: clients that ignore the challenge look there, and compare
 /// `resource` with the address that was typed.
 pub async fn endpoint(State(app): State<Arc<App>>) -> Response {
-    respond(document(&app, "/mcp"))
+    respond(&document(&app, "/mcp"))
 }
 
 /// The document of `/mcp/{repository…}`.
@@ -24,7 +24,7 @@ pub async fn pinned(State(app): State<Arc<App>>, Path(repository): Path<String>)
     if !crate::mcp::is_repository_name(&repository) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    respond(document(&app, &format!("/mcp/{repository}")))
+    respond(&document(&app, &format!("/mcp/{repository}")))
 }
 
 /// The absolute address of the document of a resource, as the challenge names it.
@@ -47,7 +47,7 @@ fn document(app: &App, resource_path: &str) -> Value {
     document
 }
 
-fn respond(document: Value) -> Response {
+fn respond(document: &Value) -> Response {
     let mut response = document.to_string().into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -106,7 +106,7 @@ impl Message {
         let question = question(door, params);
         let declared_version =
             params.and_then(|params| params.get("_meta")?.get(VERSION_KEY)?.as_str()).map(str::to_owned);
-        Ok(Self { id, method, door, question, declared_version, value })
+        Ok(Self { value, id, method, door, question, declared_version })
     }
 
     /// What is digested in the audit row: the tool's or prompt's arguments, else the parameters without `_meta`.

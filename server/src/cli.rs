@@ -1,0 +1,194 @@
+//! The command line of `syncd`: one executable for every role.
+//!
+//! Errors go to stderr as `error: what; next: what to do`. Exit codes: 0 ok, 1 failed, 2 usage, 3 refused.
+
+mod admin;
+mod doctor;
+mod migrate;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use sync_ingest::cli::{IndexArgs, run_index, run_parse};
+use sync_ingest::pool::ParseCommand;
+
+use crate::config::{Config, ConfigError, REFERENCE};
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const REFUSED: u8 = 3;
+
+/// Which line of your code depends on which vendor operation, and is it about to break?
+#[derive(Debug, Parser)]
+#[command(name = "syncd", version, propagate_version = true)]
+struct Cli {
+    /// Configuration file, over the built-in one; SYNC_… variables override both.
+    #[arg(long, global = true, value_name = "FILE", env = "SYNC_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Apply missing migrations as the owner role; create and grant the application role.
+    ///
+    /// Example: SYNC_OWNER_DATABASE_URL=postgres://sync_owner@db/sync syncd migrate --dry-run
+    Migrate(migrate::Args),
+    /// Manage organizations.
+    #[command(subcommand)]
+    Organization(admin::OrganizationCommand),
+    /// Manage tokens.
+    #[command(subcommand)]
+    Token(admin::TokenCommand),
+    /// Look at the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Check what the service stands on; each failure says the next step.
+    ///
+    /// Example: syncd doctor
+    Doctor,
+    Index(IndexArgs),
+    /// Parse files given on stdin; the index starts this by itself.
+    #[command(hide = true)]
+    Parse,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print what is in force and who set it; secrets are hidden.
+    ///
+    /// Example: syncd config print --reference > syncd.toml
+    Print {
+        /// Print the built-in file instead, which describes every key.
+        #[arg(long)]
+        reference: bool,
+    },
+}
+
+/// What a command ends with when it does not end well.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// Could not be done.
+    #[error("{what}; next: {next}")]
+    Failed {
+        /// What happened, to what.
+        what: String,
+        /// What to do.
+        next: String,
+    },
+    /// Will not be done.
+    #[error("{what}; next: {next}")]
+    Refused {
+        /// What is refused.
+        what: String,
+        /// What to do.
+        next: String,
+    },
+    /// The configuration does not stand.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl Failure {
+    fn failed(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::Failed { what: what.into(), next: next.into() }
+    }
+
+    fn refused(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::Refused { what: what.into(), next: next.into() }
+    }
+
+    const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Failed { .. } => FAILED,
+            Self::Config(_) => USAGE,
+            Self::Refused { .. } => REFUSED,
+        }
+    }
+}
+
+impl From<sync_store::StoreError> for Failure {
+    fn from(error: sync_store::StoreError) -> Self {
+        use sync_store::StoreError;
+        let next = match &error {
+            StoreError::Unavailable(_) => "check the database address and that the database runs",
+            StoreError::Refused(_) => "run `syncd migrate`, and give `serve` the application role",
+            StoreError::Conflict(_) => "choose another name",
+            StoreError::NotFound(_) => "check the name",
+            StoreError::Bug(_) => "run `syncd migrate`; if it stays, report it",
+        };
+        Self::failed(error.to_string(), next)
+    }
+}
+
+/// Runs `syncd` with the process's arguments and environment.
+pub fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(code) => code,
+        Err(failure) => {
+            // Nobody is left to tell when stderr is closed.
+            let _ = writeln!(std::io::stderr(), "error: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let file = cli.config.as_deref();
+    let load = || Config::load(file, std::env::vars());
+    match cli.command {
+        Command::Migrate(args) => runtime()?.block_on(migrate::run(&args, &load()?))?,
+        Command::Organization(command) => runtime()?.block_on(admin::organization(&command, &load()?))?,
+        Command::Token(command) => runtime()?.block_on(admin::token(&command, &load()?))?,
+        Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
+        Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, std::env::vars())?)?,
+        Command::Doctor => return runtime()?.block_on(doctor::run(file, std::env::vars())),
+        Command::Index(args) => {
+            let executable = std::env::current_exe().map_err(|error| {
+                Failure::failed(format!("the path of this executable is unknown: {error}"), "run it by its path")
+            })?;
+            return Ok(run_index(&args, ParseCommand { executable, args: vec!["parse".into()] }));
+        }
+        Command::Parse => return Ok(run_parse()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a line to stdout.
+fn say(line: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "{line}")
+        .map_err(|error| Failure::failed(format!("cannot write to stdout: {error}"), "check where stdout leads"))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+        Failure::failed(format!("the runtime cannot be started: {error}"), "raise the limits of this process")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent_and_every_command_has_an_example() {
+        let mut cli = Cli::command();
+        cli.clone().debug_assert();
+        cli.build();
+        let mut open: Vec<_> = cli.get_subcommands().cloned().collect();
+        while let Some(command) = open.pop() {
+            if command.get_name() == "help" {
+                continue;
+            }
+            open.extend(command.get_subcommands().cloned());
+            let leaf = !command.has_subcommands() && !command.is_hide_set();
+            let help = command.clone().render_long_help().to_string();
+            assert!(!leaf || help.contains("Example"), "{}: {help}", command.get_name());
+        }
+    }
+}
