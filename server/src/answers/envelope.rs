@@ -15,18 +15,6 @@ pub struct Answer<T> {
     pub body: T,
 }
 
-/// How many rows an answer holds: what the audit log says of its size.
-pub trait Rows {
-    /// Findings, changes, repositories or call sites in this answer.
-    fn rows(&self) -> u64;
-}
-
-impl<T: Rows> Rows for Answer<T> {
-    fn rows(&self) -> u64 {
-        self.body.rows()
-    }
-}
-
 /// The JSON schema of the envelope's fields: `properties` of every tool's output. Written by hand, because it is a
 /// contract of its own that a change of the Rust type must not move silently; a test holds the two together.
 pub fn envelope_properties() -> Map<String, Value> {

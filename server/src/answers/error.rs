@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use sync_core::cursor::CursorExpired;
+use sync_store::StoreError;
 
 /// The most names that an error lists.
 pub const MAX_NAMES: usize = 20;
@@ -185,6 +186,17 @@ impl From<CursorExpired> for AnswerError {
             "The cursor does not belong to this question, or the index or a feed has moved since it was given.",
             "Call again with the same arguments and without `cursor`.",
         )
+    }
+}
+
+impl From<StoreError> for AnswerError {
+    fn from(error: StoreError) -> Self {
+        if error.is_unavailable() {
+            tracing::warn!(%error, "the store is unavailable");
+            return Self::unavailable();
+        }
+        tracing::error!(%error, "the store failed");
+        Self::internal()
     }
 }
 

@@ -1,13 +1,16 @@
 //! `sync_explain_call_site`: what one line of code depends on, and how that is known.
 
+mod answer;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::arguments::{Arguments, Kind, Parameter, REF, REPOSITORY};
-use super::envelope::Rows;
 use super::error::AnswerError;
 use super::evidence::Evidence;
+
+pub(super) use answer::answer;
 
 /// What the tool takes.
 pub const PARAMETERS: [Parameter; 5] = [
@@ -141,10 +144,4 @@ pub struct NearCallSite {
     pub chain: String,
     /// As the vendor writes it.
     pub operation: Option<String>,
-}
-
-impl Rows for ExplainCallSite {
-    fn rows(&self) -> u64 {
-        u64::from(self.line.is_some())
-    }
 }

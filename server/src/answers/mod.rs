@@ -3,14 +3,23 @@
 //! One file a question. Each answer is read in one transaction that sees one index, carries its freshness in the
 //! [`envelope`], says what is absent and why instead of an empty list, and leaves only after its audit row is committed.
 
+mod absence;
 pub mod arguments;
+mod changes;
+mod complete;
+mod cursor;
 pub mod envelope;
 pub mod error;
 pub mod evidence;
 pub mod explain_call_site;
 pub mod feed;
+mod freshness;
+mod in_process;
+mod page;
 pub mod repositories;
 pub mod schema;
+mod since;
+mod target;
 pub mod tools;
 pub mod whats_at_risk;
 pub mod whats_changed;
@@ -24,6 +33,8 @@ use error::AnswerError;
 use explain_call_site::{ExplainCallSite, ExplainQuestion};
 use feed::FeedDocument;
 use repositories::{Repositories, RepositoriesQuestion};
+pub use in_process::InProcess;
+pub use page::{DEFAULT_BYTES, MAX_BYTES};
 use whats_at_risk::{WhatsAtRisk, WhatsAtRiskQuestion};
 use whats_changed::{WhatsChanged, WhatsChangedQuestion};
 

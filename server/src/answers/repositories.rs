@@ -1,12 +1,15 @@
 //! `sync_repositories`: which repositories are visible, how fresh and how complete their indexes are.
 
+mod answer;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::arguments::{Arguments, CURSOR, LIMIT, Parameter, REPOSITORY};
-use super::envelope::Rows;
 use super::error::AnswerError;
+
+pub(super) use answer::answer;
 
 /// What the tool takes.
 pub const PARAMETERS: [Parameter; 3] = [LIMIT, CURSOR, REPOSITORY];
@@ -51,15 +54,17 @@ pub struct RepositoryRow {
     /// Name, as `repository` takes it.
     pub name: String,
     /// The ref that answers come from where none is named.
-    pub default_ref: Option<String>,
+    pub default_ref: String,
     /// Other indexed refs, at most 5.
     pub other_refs: Vec<String>,
     /// Commit of the default ref's index.
     pub commit: Option<String>,
     /// When that commit was last stored or confirmed.
     pub indexed_at: Option<String>,
-    /// `ready`, `never_indexed` or `gated`.
+    /// What indexing is doing: `registered`, `indexing`, `indexed`, `gated` or `failed`.
     pub state: String,
+    /// Why, where that needs saying.
+    pub state_reason: Option<String>,
     /// Why the index is partial, as `too_large: 3`.
     pub partial_reasons: Vec<String>,
     /// What the default ref's index holds.
@@ -97,10 +102,4 @@ pub struct RungCounts {
     pub observed: u64,
     /// Written before rungs were.
     pub unattributed: u64,
-}
-
-impl Rows for Repositories {
-    fn rows(&self) -> u64 {
-        self.repositories.len() as u64
-    }
 }

@@ -84,10 +84,10 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     all().iter().find(|tool| tool.name == name)
 }
 
-const AT_RISK: &str = "sync_whats_at_risk";
-const EXPLAIN: &str = "sync_explain_call_site";
-const CHANGED: &str = "sync_whats_changed";
-const REPOSITORIES: &str = "sync_repositories";
+pub(super) const AT_RISK: &str = "sync_whats_at_risk";
+pub(super) const EXPLAIN: &str = "sync_explain_call_site";
+pub(super) const CHANGED: &str = "sync_whats_changed";
+pub(super) const REPOSITORIES: &str = "sync_repositories";
 
 /// A read of the graph whose rows carry vendors' own words.
 const READ: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: true };

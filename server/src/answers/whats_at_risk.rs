@@ -1,5 +1,7 @@
 //! `sync_whats_at_risk`: which call sites meet a vendor change, and whether it already applies.
 
+mod answer;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,10 +9,11 @@ use sync_core::change::Severity;
 use sync_core::ids::FindingId;
 
 use super::arguments::{Arguments, CURSOR, Kind, LIMIT, MAX_NAME, Parameter, REF, REPOSITORY};
-use super::envelope::Rows;
 use super::error::AnswerError;
 use super::evidence::Evidence;
 use super::whats_changed::ChangeRecord;
+
+pub(super) use answer::answer;
 
 /// What the tool takes.
 pub const PARAMETERS: [Parameter; 11] = [
@@ -155,7 +158,7 @@ pub struct RiskSummary {
     pub severity: SeverityCounts,
     /// By when it applies.
     pub applies: AppliesCounts,
-    /// The vendors with the most findings, at most 10.
+    /// The vendors with the most findings, at most 5.
     pub vendors: Vec<VendorCount>,
 }
 
@@ -203,23 +206,13 @@ pub struct RiskDetail {
     pub evidence: Vec<Evidence>,
     /// The vendor change.
     pub change: Option<ChangeRecord>,
-    /// Since when it is there.
+    /// What has become of it on this ref.
     pub life: Life,
 }
 
 /// The life of a finding on this ref.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Life {
-    /// `open` or `resolved`.
+    /// `open`: it is present at this commit.
     pub state: &'static str,
-    /// Commit at which it was first found on this ref; null where that is older than what is kept.
-    pub first_commit: Option<String>,
-    /// When it was first found on this ref.
-    pub first_seen_at: Option<String>,
-}
-
-impl Rows for WhatsAtRisk {
-    fn rows(&self) -> u64 {
-        self.findings.len() as u64
-    }
 }

@@ -1,13 +1,16 @@
 //! `sync_whats_changed`: what a vendor changed, and how much of it is used here.
 
+mod answer;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sync_core::ids::ChangeId;
 
 use super::arguments::{Arguments, CURSOR, Kind, LIMIT, MAX_NAME, Parameter, REF, REPOSITORY};
-use super::envelope::Rows;
 use super::error::AnswerError;
+
+pub(super) use answer::answer;
 
 /// What the tool takes.
 pub const PARAMETERS: [Parameter; 7] = [
@@ -161,11 +164,6 @@ pub struct ChangeRecord {
     pub changelog_url: Option<String>,
 }
 
-impl Rows for WhatsChanged {
-    fn rows(&self) -> u64 {
-        self.changes.len() as u64
-    }
-}
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_zero(count: &u64) -> bool {

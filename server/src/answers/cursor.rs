@@ -1,0 +1,128 @@
+//! Page cursors and the vendors that may be asked about: what every question of a service shares.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sync_core::cursor::CursorKey;
+use sync_store::{CallSiteFilter, Index};
+
+use super::error::{AnswerError, Code, MAX_NAMES};
+use crate::audit::{Asker, Reading};
+
+/// Seals and opens page cursors.
+#[derive(Debug)]
+pub struct Cursors {
+    /// The key, the same on every replica.
+    pub key: CursorKey,
+    /// The vendors that can be asked about.
+    pub vendors: Vendors,
+}
+
+/// Everything a cursor is bound to.
+#[derive(Debug)]
+pub struct Bound([String; 6]);
+
+impl Cursors {
+    /// Binds cursors to who asks what of which index and feeds.
+    pub fn bound_to(&self, asker: &Asker, tool: &str, arguments: &Value, index: &str, feeds: &str) -> Bound {
+        Bound([
+            asker.principal.organization.to_string(),
+            asker.principal.id.to_string(),
+            tool.to_owned(),
+            arguments.to_string(),
+            index.to_owned(),
+            feeds.to_owned(),
+        ])
+    }
+
+    /// A cursor that goes on after a position.
+    pub fn seal(&self, bound: &Bound, position: &impl Serialize) -> Result<String, AnswerError> {
+        self.key.seal(&bound.parts(), position).map_err(|error| {
+            tracing::error!(%error, "a cursor has no JSON");
+            AnswerError::internal()
+        })
+    }
+
+    /// The position in a cursor of the same question.
+    pub fn open<P: DeserializeOwned>(&self, bound: &Bound, cursor: &str) -> Result<P, AnswerError> {
+        Ok(self.key.open(&bound.parts(), cursor)?)
+    }
+
+    /// Refuses a cursor on a question that has one page.
+    pub fn unused(&self, cursor: Option<&str>) -> Result<(), AnswerError> {
+        cursor.map_or(Ok(()), |_| Err(sync_core::cursor::CursorExpired.into()))
+    }
+}
+
+impl Bound {
+    fn parts(&self) -> [&str; 6] {
+        self.0.each_ref().map(String::as_str)
+    }
+}
+
+/// The vendors of the catalog; those of feeds and of an index are known beside them.
+#[derive(Debug)]
+pub struct Vendors(pub BTreeSet<String>);
+
+impl Vendors {
+    /// Refuses a vendor that neither the catalog, nor a feed, nor the index knows.
+    pub async fn must_know(
+        &self,
+        reading: &mut Reading,
+        index: Option<&Index>,
+        vendor: &str,
+    ) -> Result<(), AnswerError> {
+        if self.0.contains(vendor) {
+            return Ok(());
+        }
+        let mut known = self.0.clone();
+        known.extend(reading.tx.feeds().await?.into_iter().map(|feed| feed.vendor));
+        if let Some(index) = index {
+            let all = CallSiteFilter { include_tests: true, ..CallSiteFilter::default() };
+            let counts = reading.tx.count_call_sites(index, &all).await?;
+            known.extend(counts.by_vendor.into_iter().map(|(vendor, _)| vendor));
+        }
+        if known.contains(vendor) { Ok(()) } else { Err(unknown(vendor, &known)) }
+    }
+
+    /// All vendors that can be asked about without an index, sorted.
+    pub async fn known(&self, reading: &mut Reading) -> Result<BTreeSet<String>, AnswerError> {
+        let mut known = self.0.clone();
+        known.extend(reading.tx.feeds().await?.into_iter().map(|feed| feed.vendor));
+        Ok(known)
+    }
+}
+
+/// Names what is known, nearest spelling first.
+pub fn unknown(vendor: &str, known: &BTreeSet<String>) -> AnswerError {
+    let given = vendor.to_ascii_lowercase();
+    let mut names: Vec<&String> = known.iter().collect();
+    names.sort_by_key(|name| {
+        let shared = name.chars().zip(given.chars()).take_while(|(a, b)| a == b).count();
+        (std::cmp::Reverse(shared), *name)
+    });
+    let total = names.len();
+    names.truncate(MAX_NAMES);
+    AnswerError::new(
+        Code::VendorUnknown,
+        format!("No vendor `{}` is known to the catalog or to a feed.", sync_core::text::shown(vendor, 60)),
+        "Call again with one of details.vendors, as it is written there.",
+    )
+    .with_details(serde_json::json!({"vendors": names, "total": total}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_vendor_comes_first() {
+        let known: BTreeSet<String> = ["github", "stripe", "slack"].map(str::to_owned).into();
+        let error = unknown("Stripes", &known);
+        assert_eq!(error.code, Code::VendorUnknown);
+        assert_eq!(error.details["vendors"][0], "stripe");
+        assert_eq!(error.details["total"], 3);
+    }
+}

@@ -1,0 +1,179 @@
+//! How fresh what an answer stands on is: by the clock, at the moment of the answer.
+
+use sync_core::provenance::{ContextSavings, Envelope, FeedProvenance, FeedState, Status};
+use sync_store::{FeedRow, Index, Repository};
+use time::{Duration, OffsetDateTime};
+
+use super::error::AnswerError;
+use super::page::{self, clip};
+use crate::audit::Reading;
+
+/// A feed whose last verified check is older than this is stale: it is checked many times a day where all is well.
+pub const STALE_AFTER: Duration = Duration::hours(24);
+
+/// The most feeds an envelope lists, worst state first; `feed_fetched_at` is the oldest of all.
+pub const MAX_FEEDS: usize = 8;
+
+/// The most reasons an envelope lists.
+const MAX_REASONS: usize = 6;
+
+/// How fresh a feed is at `now`.
+pub fn state(feed: &FeedRow, now: OffsetDateTime) -> FeedState {
+    if now >= feed.expires_at {
+        FeedState::Expired
+    } else if now - feed.fetched_at > STALE_AFTER {
+        FeedState::Stale
+    } else {
+        FeedState::Fresh
+    }
+}
+
+/// The feeds behind an answer about these vendors, by vendor: for each the version that findings were joined with,
+/// none where the index was joined with none.
+pub async fn joined(
+    reading: &mut Reading,
+    index: &Index,
+    vendors: impl IntoIterator<Item = &str>,
+) -> Result<Vec<FeedProvenance>, AnswerError> {
+    let kept = reading.tx.feeds().await?;
+    let joined = reading.tx.joined_feeds(index).await?;
+    let now = reading.now;
+    Ok(vendors
+        .into_iter()
+        .map(|vendor| {
+            let version = joined.iter().find(|feed| feed.vendor == vendor).map(|feed| feed.version);
+            match (version, kept.iter().find(|feed| feed.vendor == vendor)) {
+                (Some(version), Some(row)) => provenance(row, Some(version), now),
+                _ => never(vendor),
+            }
+        })
+        .collect())
+}
+
+/// A kept feed as an envelope lists it.
+pub fn provenance(row: &FeedRow, version: Option<u64>, now: OffsetDateTime) -> FeedProvenance {
+    FeedProvenance { vendor: row.vendor.clone(), version, fetched_at: Some(row.fetched_at), state: state(row, now) }
+}
+
+/// A feed that was never loaded.
+pub fn never(vendor: &str) -> FeedProvenance {
+    FeedProvenance { vendor: vendor.to_owned(), version: None, fetched_at: None, state: FeedState::None }
+}
+
+/// What of the feeds a cursor depends on.
+pub fn versions(feeds: &[FeedProvenance]) -> String {
+    let mut out = String::new();
+    for feed in feeds {
+        out.push_str(&feed.vendor);
+        out.push('=');
+        out.push_str(&feed.version.map_or_else(|| "-".to_owned(), |version| version.to_string()));
+        out.push(';');
+    }
+    out
+}
+
+/// The envelope of an answer from an index.
+pub fn envelope(repository: &Repository, index: &Index, feeds: Vec<FeedProvenance>) -> Envelope {
+    Envelope {
+        repository: Some(repository.name.clone()),
+        ref_name: Some(clip(&index.ref_name, page::NAME)),
+        commit: index.commit.as_deref().map(|commit| clip(commit, 64)),
+        indexed_at: Some(index.indexed_at),
+        head_commit: newer_head(index),
+        partial: index.partial,
+        partial_reasons: partial_reasons(index),
+        ..without_index(None, feeds)
+    }
+}
+
+/// The envelope of an answer from no index; from no single one where the repository is absent too.
+pub fn without_index(repository: Option<&Repository>, mut feeds: Vec<FeedProvenance>) -> Envelope {
+    let feed_fetched_at = Envelope::oldest(&feeds);
+    feeds.sort_by(|a, b| worst_first(a.state).cmp(&worst_first(b.state)).then_with(|| a.vendor.cmp(&b.vendor)));
+    feeds.truncate(MAX_FEEDS);
+    for feed in &mut feeds {
+        feed.vendor = clip(&feed.vendor, page::WORD);
+    }
+    Envelope {
+        status: Status::Ok,
+        repository: repository.map(|repository| repository.name.clone()),
+        ref_name: None,
+        commit: None,
+        indexed_at: None,
+        head_commit: None,
+        partial: false,
+        partial_reasons: Vec::new(),
+        binding_source: None,
+        feed_fetched_at,
+        feeds,
+        context_savings: ContextSavings::estimate(0, 0, 0, "no files"),
+    }
+}
+
+/// Why an index is partial, as `too_large: 3`.
+pub fn partial_reasons(index: &Index) -> Vec<String> {
+    let shown = index.partial_reasons.iter().take(MAX_REASONS);
+    shown.map(|reason| format!("{}: {}", clip(&reason.reason, page::WORD), reason.count)).collect()
+}
+
+/// The head that is known and not indexed yet.
+fn newer_head(index: &Index) -> Option<String> {
+    index.head_commit.as_deref().filter(|head| index.commit.as_deref() != Some(*head)).map(|head| clip(head, 64))
+}
+
+const fn worst_first(state: FeedState) -> u8 {
+    match state {
+        FeedState::None => 0,
+        FeedState::Expired => 1,
+        FeedState::Stale => 2,
+        FeedState::Fresh => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(fetched_at: OffsetDateTime, expires_at: OffsetDateTime) -> FeedRow {
+        FeedRow {
+            vendor: "stripe".to_owned(),
+            version: 41,
+            fetched_at,
+            expires_at,
+            license: String::new(),
+            source: String::new(),
+            changes: 0,
+            groups: 0,
+        }
+    }
+
+    #[test]
+    fn a_feed_ages_by_the_clock() {
+        let start = OffsetDateTime::UNIX_EPOCH;
+        let feed = row(start, start + Duration::days(7));
+        assert_eq!(state(&feed, start), FeedState::Fresh);
+        assert_eq!(state(&feed, start + STALE_AFTER), FeedState::Fresh);
+        assert_eq!(state(&feed, start + STALE_AFTER + Duration::SECOND), FeedState::Stale);
+        assert_eq!(state(&feed, start + Duration::days(7)), FeedState::Expired);
+    }
+
+    #[test]
+    fn the_worst_feeds_are_listed_first_and_the_oldest_instant_is_of_all() {
+        let start = OffsetDateTime::UNIX_EPOCH;
+        let mut feeds: Vec<FeedProvenance> = (0..20_u64)
+            .map(|at| {
+                let mut feed = provenance(&row(start, start + Duration::days(7)), Some(at), start + Duration::DAY);
+                feed.vendor = format!("v{at:02}");
+                feed.fetched_at = Some(start + Duration::hours(at.cast_signed()));
+                feed
+            })
+            .collect();
+        feeds[19].state = FeedState::Expired;
+        let envelope = without_index(None, feeds.clone());
+        assert_eq!(envelope.feeds.len(), MAX_FEEDS);
+        assert_eq!(envelope.feeds[0].vendor, "v19");
+        assert_eq!(envelope.feed_fetched_at, Some(start));
+        feeds.push(never("unknown"));
+        assert_eq!(without_index(None, feeds).feed_fetched_at, None);
+    }
+}

@@ -1,0 +1,150 @@
+//! How the answer to `sync_repositories` is made.
+
+use serde_json::{Value, json};
+use sync_core::clock::rfc3339_millis;
+use sync_core::provenance::ContextSavings;
+use sync_core::rung::{BindingSource, Rung};
+use sync_store::{CallSiteCounts, CallSiteFilter, FindingFilter, Index, Repository};
+use time::OffsetDateTime;
+
+use super::super::cursor::Cursors;
+use super::super::envelope::Answer;
+use super::super::error::AnswerError;
+use super::super::freshness;
+use super::super::page::{self, clip};
+use super::super::target::{self, Choice};
+use super::{IndexCounts, Repositories, RepositoriesQuestion, RepositoryRow, RungCounts};
+use crate::audit::{Asker, Reading};
+
+/// The most further refs that a row names.
+const MAX_REFS: usize = 5;
+
+/// Makes the answer.
+pub(in crate::answers) async fn answer(
+    reading: &mut Reading,
+    asker: &Asker,
+    cursors: &Cursors,
+    question: &RepositoriesQuestion,
+) -> Result<Answer<Repositories>, AnswerError> {
+    let arguments = json!({"repository": question.repository});
+    let bound = cursors.bound_to(asker, "sync_repositories", &arguments, "", "");
+    let after: Option<String> = match &question.cursor {
+        Some(cursor) => Some(cursors.open(&bound, cursor)?),
+        None => None,
+    };
+    let one = question.repository.is_some() || asker.pinned_repository.is_some();
+    let (found, total) = if one {
+        match target::choose(reading, asker, question.repository.as_deref(), None).await? {
+            Choice::One(repository) => (vec![repository], 1),
+            Choice::Several(..) | Choice::None => (Vec::new(), 0),
+        }
+    } else {
+        let found = reading.tx.visible_repositories(after.as_deref(), question.limit + 1).await?;
+        (found, reading.tx.count_visible_repositories().await?)
+    };
+    let mut envelope = freshness::without_index(None, Vec::new());
+    envelope.context_savings = ContextSavings::estimate(0, 0, 0, "no files, since this is of indexes");
+    let mut body = Repositories { repositories: Vec::new(), total, next_cursor: None };
+    let empty = Answer { envelope: envelope.clone(), body: body.clone() };
+    let budget = page::budget(question.limit);
+    let mut oldest: Option<OffsetDateTime> = None;
+    for (at, repository) in found.iter().enumerate() {
+        if at == question.limit as usize {
+            break;
+        }
+        let (row, indexed_at) = row(reading, repository).await?;
+        body.repositories.push(row);
+        // The cost of the next row is known only when it is made, so that one too many is taken back.
+        if page::fitting(&body.repositories, question.limit, &empty, budget)? < body.repositories.len() {
+            body.repositories.pop();
+            break;
+        }
+        oldest = oldest.into_iter().chain(indexed_at).min();
+    }
+    let shown = body.repositories.len();
+    if shown < found.len()
+        && let Some(last) = shown.checked_sub(1).and_then(|at| found.get(at))
+    {
+        body.next_cursor = Some(cursors.seal(&bound, &last.name)?);
+    }
+    reading.rows(shown);
+    envelope.indexed_at = oldest;
+    Ok(Answer { envelope, body })
+}
+
+async fn row(
+    reading: &mut Reading,
+    repository: &Repository,
+) -> Result<(RepositoryRow, Option<OffsetDateTime>), AnswerError> {
+    let indexes = reading.tx.current_indexes(repository.id).await?;
+    let index = indexes.iter().find(|index| index.ref_name == repository.default_branch);
+    let counts = match index {
+        Some(index) => Some(counts(reading, index).await?),
+        None => None,
+    };
+    let other = indexes.iter().filter(|index| index.ref_name != repository.default_branch);
+    let row = RepositoryRow {
+        name: repository.name.clone(),
+        default_ref: clip(&repository.default_branch, page::NAME),
+        other_refs: other.take(MAX_REFS).map(|index| clip(&index.ref_name, page::NAME)).collect(),
+        commit: index.and_then(|index| index.commit.as_deref()).map(|commit| clip(commit, 64)),
+        indexed_at: index.map(|index| rfc3339_millis(index.indexed_at)),
+        state: repository.state.as_str().to_owned(),
+        state_reason: repository.state_reason.as_deref().map(|reason| clip(reason, page::LONG)),
+        partial_reasons: index.map(freshness::partial_reasons).unwrap_or_default(),
+        counts,
+        gate: index.map(|index| clip(&index.gate, page::WORD)),
+    };
+    Ok((row, index.map(|index| index.indexed_at)))
+}
+
+async fn counts(reading: &mut Reading, index: &Index) -> Result<IndexCounts, AnswerError> {
+    let all = CallSiteFilter { include_tests: true, ..CallSiteFilter::default() };
+    let sites = reading.tx.count_call_sites(index, &all).await?;
+    let findings = reading.tx.summarize_findings(index, &FindingFilter::default()).await?;
+    let rungs = rungs(&sites);
+    Ok(IndexCounts {
+        files: index.counts.files,
+        call_sites: sites.call_sites,
+        unmapped: sites.call_sites.saturating_sub(sites.mapped),
+        telemetry_coverage: share(rungs.observed, sites.call_sites),
+        rungs,
+        findings: findings.iter().map(|row| row.findings).sum(),
+    })
+}
+
+fn rungs(sites: &CallSiteCounts) -> RungCounts {
+    let of = |wanted| sites.by_binding_source.iter().filter(|(rung, _)| *rung == wanted).map(|(_, count)| count).sum();
+    RungCounts {
+        fixed: of(BindingSource::Rung(Rung::Static)),
+        resolved: of(BindingSource::Rung(Rung::Resolved)),
+        observed: of(BindingSource::Rung(Rung::Observed)),
+        unattributed: of(BindingSource::Unattributed),
+    }
+}
+
+/// A share from 0 to 1 with three decimals; 0 of nothing.
+fn share(part: u64, whole: u64) -> f64 {
+    let thousandths = (part * 1000).checked_div(whole).unwrap_or(0);
+    f64::from(u32::try_from(thousandths).unwrap_or(1000)) / 1000.0
+}
+
+impl RepositoriesQuestion {
+    /// What the audit log digests.
+    pub(in crate::answers) fn arguments(&self) -> Value {
+        json!({"limit": self.limit, "cursor": self.cursor, "repository": self.repository})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_three_decimals_and_nothing_of_nothing_is_0() {
+        let as_text = |part, whole| serde_json::to_string(&share(part, whole)).unwrap();
+        assert_eq!(as_text(0, 0), "0.0");
+        assert_eq!(as_text(1, 3), "0.333");
+        assert_eq!(as_text(3, 3), "1.0");
+    }
+}
