@@ -7,7 +7,7 @@ use super::target::Absence;
 use crate::audit::Reading;
 
 /// Why nothing is known of a path; nothing where the index holds it.
-pub async fn of_path(reading: &mut Reading, index: &Index, path: &str) -> Result<Option<Absence>, AnswerError> {
+pub(super) async fn of_path(reading: &mut Reading, index: &Index, path: &str) -> Result<Option<Absence>, AnswerError> {
     let shown = sync_core::text::shown(path, 120);
     Ok(match reading.tx.path_state(index, path).await? {
         PathState::File(_) | PathState::Folder { .. } => None,
@@ -29,7 +29,7 @@ pub async fn of_path(reading: &mut Reading, index: &Index, path: &str) -> Result
 }
 
 /// Why there is no call site to check, where the path is indexed.
-pub async fn no_call_sites(
+pub(super) async fn no_call_sites(
     reading: &mut Reading,
     index: &Index,
     filter: &CallSiteFilter,

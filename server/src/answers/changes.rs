@@ -6,7 +6,7 @@ use super::page::{self, clip};
 use super::whats_changed::{ChangeRecord, ChangeRow};
 
 /// One row for the newest change of a group.
-pub fn row(change: &VendorChange, group_size: u32, used_here: Option<u64>) -> ChangeRow {
+pub(super) fn row(change: &VendorChange, group_size: u32, used_here: Option<u64>) -> ChangeRow {
     ChangeRow {
         change_id: change.change_id.to_string(),
         operation: change.operation.as_ref().map(|operation| clip(operation.as_str(), page::LONG)),
@@ -23,7 +23,7 @@ pub fn row(change: &VendorChange, group_size: u32, used_here: Option<u64>) -> Ch
 }
 
 /// The full record.
-pub fn record(change: &VendorChange) -> ChangeRecord {
+pub(super) fn record(change: &VendorChange) -> ChangeRecord {
     let text = |text: &Option<String>, max| text.as_deref().map(|text| clip(text, max));
     ChangeRecord {
         change_id: change.change_id.to_string(),

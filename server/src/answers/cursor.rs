@@ -13,7 +13,7 @@ use crate::audit::{Asker, Reading};
 
 /// Seals and opens page cursors.
 #[derive(Debug)]
-pub struct Cursors {
+pub(super) struct Cursors {
     /// The key, the same on every replica.
     pub key: CursorKey,
     /// The vendors that can be asked about.
@@ -22,11 +22,11 @@ pub struct Cursors {
 
 /// Everything a cursor is bound to.
 #[derive(Debug)]
-pub struct Bound([String; 6]);
+pub(super) struct Bound([String; 6]);
 
 impl Cursors {
     /// Binds cursors to who asks what of which index and feeds.
-    pub fn bound_to(&self, asker: &Asker, tool: &str, arguments: &Value, index: &str, feeds: &str) -> Bound {
+    pub(super) fn bound_to(&self, asker: &Asker, tool: &str, arguments: &Value, index: &str, feeds: &str) -> Bound {
         Bound([
             asker.principal.organization.to_string(),
             asker.principal.id.to_string(),
@@ -38,7 +38,7 @@ impl Cursors {
     }
 
     /// A cursor that goes on after a position.
-    pub fn seal(&self, bound: &Bound, position: &impl Serialize) -> Result<String, AnswerError> {
+    pub(super) fn seal(&self, bound: &Bound, position: &impl Serialize) -> Result<String, AnswerError> {
         self.key.seal(&bound.parts(), position).map_err(|error| {
             tracing::error!(%error, "a cursor has no JSON");
             AnswerError::internal()
@@ -46,12 +46,12 @@ impl Cursors {
     }
 
     /// The position in a cursor of the same question.
-    pub fn open<P: DeserializeOwned>(&self, bound: &Bound, cursor: &str) -> Result<P, AnswerError> {
+    pub(super) fn open<P: DeserializeOwned>(&self, bound: &Bound, cursor: &str) -> Result<P, AnswerError> {
         Ok(self.key.open(&bound.parts(), cursor)?)
     }
 
     /// Refuses a cursor on a question that has one page.
-    pub fn unused(&self, cursor: Option<&str>) -> Result<(), AnswerError> {
+    pub(super) fn unused(&self, cursor: Option<&str>) -> Result<(), AnswerError> {
         cursor.map_or(Ok(()), |_| Err(sync_core::cursor::CursorExpired.into()))
     }
 }
@@ -64,11 +64,11 @@ impl Bound {
 
 /// The vendors of the catalog; those of feeds and of an index are known beside them.
 #[derive(Debug)]
-pub struct Vendors(pub BTreeSet<String>);
+pub(super) struct Vendors(pub BTreeSet<String>);
 
 impl Vendors {
     /// Refuses a vendor that neither the catalog, nor a feed, nor the index knows.
-    pub async fn must_know(
+    pub(super) async fn must_know(
         &self,
         reading: &mut Reading,
         index: Option<&Index>,
@@ -88,7 +88,7 @@ impl Vendors {
     }
 
     /// All vendors that can be asked about without an index, sorted.
-    pub async fn known(&self, reading: &mut Reading) -> Result<BTreeSet<String>, AnswerError> {
+    pub(super) async fn known(&self, reading: &mut Reading) -> Result<BTreeSet<String>, AnswerError> {
         let mut known = self.0.clone();
         known.extend(reading.tx.feeds().await?.into_iter().map(|feed| feed.vendor));
         Ok(known)
@@ -96,7 +96,7 @@ impl Vendors {
 }
 
 /// Names what is known, nearest spelling first.
-pub fn unknown(vendor: &str, known: &BTreeSet<String>) -> AnswerError {
+pub(super) fn unknown(vendor: &str, known: &BTreeSet<String>) -> AnswerError {
     let given = vendor.to_ascii_lowercase();
     let mut names: Vec<&String> = known.iter().collect();
     names.sort_by_key(|name| {

@@ -24,7 +24,7 @@ pub fn envelope_properties() -> Map<String, Value> {
     let mut put = |name: &str, schema: &Value| {
         properties.insert(name.to_owned(), schema.clone());
     };
-    put("status", &json!({"type": "string", "description": "ok, not_indexed, no_feed or not_modified"}));
+    put("status", &text);
     for name in ["repository", "ref", "commit", "indexed_at", "head_commit"] {
         put(name, &nullable_text);
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::arguments::{Arguments, Kind, Parameter, REF, REPOSITORY};
 use super::error::AnswerError;
 use super::evidence::Evidence;
+use super::schema::Opaque;
 
 pub(super) use answer::answer;
 
@@ -101,6 +102,7 @@ pub struct ExplainCallSite {
     /// How many there are.
     pub known_changes_total: u64,
     /// Further call sites on the line.
+    #[schemars(with = "Vec<Opaque>")]
     pub also_on_line: Vec<NearCallSite>,
     /// Fields of the call left out of the lists above because the answer grew too large.
     pub left_out: u64,
@@ -122,14 +124,17 @@ pub struct KnownChange {
     pub change_kind: String,
     /// The field it is about; absent where it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub field: Option<String>,
     /// Of the finding where it meets this call, else of the change.
     pub severity: &'static str,
     /// For `sync_whats_at_risk`, where the change meets this call.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub finding_id: Option<String>,
     /// When it applies, where it meets this call.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub applies: Option<&'static str>,
 }
 

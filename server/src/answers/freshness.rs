@@ -9,16 +9,16 @@ use super::page::{self, clip};
 use crate::audit::Reading;
 
 /// A feed whose last verified check is older than this is stale: it is checked many times a day where all is well.
-pub const STALE_AFTER: Duration = Duration::hours(24);
+pub(super) const STALE_AFTER: Duration = Duration::hours(24);
 
 /// The most feeds an envelope lists, worst state first; `feed_fetched_at` is the oldest of all.
-pub const MAX_FEEDS: usize = 8;
+pub(super) const MAX_FEEDS: usize = 8;
 
 /// The most reasons an envelope lists.
 const MAX_REASONS: usize = 6;
 
 /// How fresh a feed is at `now`.
-pub fn state(feed: &FeedRow, now: OffsetDateTime) -> FeedState {
+pub(super) fn state(feed: &FeedRow, now: OffsetDateTime) -> FeedState {
     if now >= feed.expires_at {
         FeedState::Expired
     } else if now - feed.fetched_at > STALE_AFTER {
@@ -30,7 +30,7 @@ pub fn state(feed: &FeedRow, now: OffsetDateTime) -> FeedState {
 
 /// The feeds behind an answer about these vendors, by vendor: for each the version that findings were joined with,
 /// none where the index was joined with none.
-pub async fn joined(
+pub(super) async fn joined(
     reading: &mut Reading,
     index: &Index,
     vendors: impl IntoIterator<Item = &str>,
@@ -51,17 +51,17 @@ pub async fn joined(
 }
 
 /// A kept feed as an envelope lists it.
-pub fn provenance(row: &FeedRow, version: Option<u64>, now: OffsetDateTime) -> FeedProvenance {
+pub(super) fn provenance(row: &FeedRow, version: Option<u64>, now: OffsetDateTime) -> FeedProvenance {
     FeedProvenance { vendor: row.vendor.clone(), version, fetched_at: Some(row.fetched_at), state: state(row, now) }
 }
 
 /// A feed that was never loaded.
-pub fn never(vendor: &str) -> FeedProvenance {
+pub(super) fn never(vendor: &str) -> FeedProvenance {
     FeedProvenance { vendor: vendor.to_owned(), version: None, fetched_at: None, state: FeedState::None }
 }
 
 /// What of the feeds a cursor depends on.
-pub fn versions(feeds: &[FeedProvenance]) -> String {
+pub(super) fn versions(feeds: &[FeedProvenance]) -> String {
     let mut out = String::new();
     for feed in feeds {
         out.push_str(&feed.vendor);
@@ -73,7 +73,7 @@ pub fn versions(feeds: &[FeedProvenance]) -> String {
 }
 
 /// The envelope of an answer from an index.
-pub fn envelope(repository: &Repository, index: &Index, feeds: Vec<FeedProvenance>) -> Envelope {
+pub(super) fn envelope(repository: &Repository, index: &Index, feeds: Vec<FeedProvenance>) -> Envelope {
     Envelope {
         repository: Some(repository.name.clone()),
         ref_name: Some(clip(&index.ref_name, page::NAME)),
@@ -87,7 +87,7 @@ pub fn envelope(repository: &Repository, index: &Index, feeds: Vec<FeedProvenanc
 }
 
 /// The envelope of an answer from no index; from no single one where the repository is absent too.
-pub fn without_index(repository: Option<&Repository>, mut feeds: Vec<FeedProvenance>) -> Envelope {
+pub(super) fn without_index(repository: Option<&Repository>, mut feeds: Vec<FeedProvenance>) -> Envelope {
     let feed_fetched_at = Envelope::oldest(&feeds);
     feeds.sort_by(|a, b| worst_first(a.state).cmp(&worst_first(b.state)).then_with(|| a.vendor.cmp(&b.vendor)));
     feeds.truncate(MAX_FEEDS);
@@ -111,7 +111,7 @@ pub fn without_index(repository: Option<&Repository>, mut feeds: Vec<FeedProvena
 }
 
 /// Why an index is partial, as `too_large: 3`.
-pub fn partial_reasons(index: &Index) -> Vec<String> {
+pub(super) fn partial_reasons(index: &Index) -> Vec<String> {
     let shown = index.partial_reasons.iter().take(MAX_REASONS);
     shown.map(|reason| format!("{}: {}", clip(&reason.reason, page::WORD), reason.count)).collect()
 }

@@ -104,8 +104,7 @@ impl Answers for InProcess {
         self.auditor
             .audited(asker, "feeds", &json!({}), move |reading| {
                 Box::pin(async move {
-                    let vendors: Vec<String> =
-                        reading.tx.feeds().await?.into_iter().map(|feed| feed.vendor).collect();
+                    let vendors: Vec<String> = reading.tx.feeds().await?.into_iter().map(|feed| feed.vendor).collect();
                     reading.rows(vendors.len());
                     Ok(vendors)
                 })

@@ -32,9 +32,9 @@ use envelope::Answer;
 use error::AnswerError;
 use explain_call_site::{ExplainCallSite, ExplainQuestion};
 use feed::FeedDocument;
-use repositories::{Repositories, RepositoriesQuestion};
 pub use in_process::InProcess;
 pub use page::{DEFAULT_BYTES, MAX_BYTES};
+use repositories::{Repositories, RepositoriesQuestion};
 use whats_at_risk::{WhatsAtRisk, WhatsAtRiskQuestion};
 use whats_changed::{WhatsChanged, WhatsChangedQuestion};
 

@@ -14,24 +14,24 @@ pub const MAX_BYTES: usize = 16 * 1024;
 const RESERVED: usize = 260;
 
 /// Longest file path shown, in bytes. Longer ones are cut: bounded answers come before paths that nobody has.
-pub const FILE: usize = 400;
+pub(super) const FILE: usize = 400;
 /// Longest operation, chain or pointer shown, in bytes.
-pub const LONG: usize = 160;
+pub(super) const LONG: usize = 160;
 /// Longest symbol or field shown, in bytes.
-pub const NAME: usize = 100;
+pub(super) const NAME: usize = 100;
 /// Longest explanation, in bytes.
-pub const EXPLANATION: usize = 400;
+pub(super) const EXPLANATION: usize = 400;
 /// Longest vendor id, kind or version shown, in bytes.
-pub const WORD: usize = 40;
+pub(super) const WORD: usize = 40;
 
 /// The most bytes of an answer with this limit.
-pub const fn budget(limit: u32) -> usize {
+pub(super) const fn budget(limit: u32) -> usize {
     if limit > DEFAULT_LIMIT { MAX_BYTES } else { DEFAULT_BYTES }
 }
 
 /// How many of the rows fit into `budget` bytes beside an answer that is `empty` without them: at least one, so that
 /// paging always goes on, and at most `limit`.
-pub fn fitting<T: Serialize>(
+pub(super) fn fitting<T: Serialize>(
     rows: &[T],
     limit: u32,
     empty: &impl Serialize,
@@ -50,7 +50,7 @@ pub fn fitting<T: Serialize>(
 }
 
 /// Bytes of the compact JSON.
-pub fn size(value: &impl Serialize) -> Result<usize, AnswerError> {
+pub(super) fn size(value: &impl Serialize) -> Result<usize, AnswerError> {
     serde_json::to_vec(value).map(|json| json.len()).map_err(|error| {
         tracing::error!(%error, "an answer has no JSON");
         AnswerError::internal()
@@ -58,7 +58,7 @@ pub fn size(value: &impl Serialize) -> Result<usize, AnswerError> {
 }
 
 /// The text cut to at most `max` bytes, with `…` where it was cut, and without control characters.
-pub fn clip(text: &str, max: usize) -> String {
+pub(super) fn clip(text: &str, max: usize) -> String {
     if text.len() <= max && !text.chars().any(char::is_control) {
         return text.to_owned();
     }

@@ -1,10 +1,30 @@
 //! JSON schemas of tool results, in the subset that every client and model provider takes.
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
+use std::borrow::Cow;
+
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::envelope::envelope_properties;
+
+/// An object whose fields the listed schema does not repeat, because every session of every agent pays for them; the
+/// golden responses pin them all the same.
+pub struct Opaque;
+
+impl JsonSchema for Opaque {
+    fn schema_name() -> Cow<'static, str> {
+        "Opaque".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object"})
+    }
+}
 
 /// The schema of a tool's result: the envelope's fields and the tool's own in one object. Descriptions of the tool's
 /// own fields are left out: they cost every session of every agent, and the tool's description says what matters.
@@ -16,7 +36,7 @@ pub fn result<T: JsonSchema>() -> Map<String, Value> {
         })
         .for_serialize();
     let body = portable(without_descriptions(schema.into_generator().into_root_schema_for::<T>().to_value()));
-    let mut properties = envelope_properties();
+    let mut properties = listed_envelope();
     let mut required: Vec<Value> = properties.keys().map(|name| Value::from(name.as_str())).collect();
     if let Some(Value::Object(own)) = body.get("properties") {
         properties.extend(own.clone());
@@ -29,6 +49,15 @@ pub fn result<T: JsonSchema>() -> Map<String, Value> {
     object.insert("properties".to_owned(), properties.into());
     object.insert("required".to_owned(), required.into());
     object
+}
+
+/// The envelope as each tool lists it: what its objects hold is said once, by [`envelope_properties`], and not in
+/// every tool.
+fn listed_envelope() -> Map<String, Value> {
+    let mut properties = envelope_properties();
+    properties.insert("feeds".to_owned(), json!({"type": "array", "items": {"type": "object"}}));
+    properties.insert("context_savings".to_owned(), json!({"type": "object"}));
+    properties
 }
 
 /// Rewrites what schemars says and some clients refuse: number formats, `type: [T, "null"]`, titles.

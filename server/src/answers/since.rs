@@ -10,7 +10,7 @@ use super::error::AnswerError;
 use crate::audit::Reading;
 
 /// Reads the text of a caller. Without a vendor there are no version labels.
-pub async fn read(reading: &mut Reading, vendor: Option<&str>, text: &str) -> Result<Since, AnswerError> {
+pub(super) async fn read(reading: &mut Reading, vendor: Option<&str>, text: &str) -> Result<Since, AnswerError> {
     if let Some(vendor) = vendor {
         let mut labelled = reading.tx.feed_versions(vendor, text).await?;
         if labelled.len() > 1 {

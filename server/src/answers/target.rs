@@ -8,7 +8,7 @@ use crate::audit::{Asker, Reading};
 
 /// Where an answer comes from, or why there is none.
 #[derive(Debug)]
-pub enum Target {
+pub(super) enum Target {
     /// An index.
     Index(Repository, Box<Index>),
     /// No index; the repository where one was found.
@@ -17,7 +17,7 @@ pub enum Target {
 
 /// Why there is nothing to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Absence {
+pub(super) struct Absence {
     /// The code of it.
     pub reason: &'static str,
     /// A sentence about it, with the next step.
@@ -26,14 +26,14 @@ pub struct Absence {
 
 impl Absence {
     /// Nothing to read, and why.
-    pub fn new(reason: &'static str, explanation: impl Into<String>) -> Self {
+    pub(super) fn new(reason: &'static str, explanation: impl Into<String>) -> Self {
         Self { reason, explanation: explanation.into() }
     }
 }
 
 /// Which repository is meant.
 #[derive(Debug)]
-pub enum Choice {
+pub(super) enum Choice {
     /// This one.
     One(Repository),
     /// Several are visible and none was named; the first names, and how many there are.
@@ -47,7 +47,7 @@ pub enum Choice {
 /// A name that is given or pinned decides, and where it is not visible the answer is `repository_not_found` after
 /// the one same statement, whether such a repository exists elsewhere or not. A pinned repository that does not hold
 /// `path`, and no name at all among several, give way to the one readable repository that does hold it.
-pub async fn choose(
+pub(super) async fn choose(
     reading: &mut Reading,
     asker: &Asker,
     named: Option<&str>,
@@ -106,7 +106,7 @@ async fn elsewhere(reading: &mut Reading, here: &Repository, path: &str) -> Resu
 }
 
 /// The index of one repository that answers.
-pub async fn index_of(
+pub(super) async fn index_of(
     reading: &mut Reading,
     repository: Repository,
     ref_name: Option<&str>,
@@ -126,7 +126,7 @@ pub async fn index_of(
 }
 
 /// [`choose`] and [`index_of`] for questions that are about one repository.
-pub async fn find(
+pub(super) async fn find(
     reading: &mut Reading,
     asker: &Asker,
     named: Option<&str>,
@@ -141,7 +141,7 @@ pub async fn find(
 }
 
 /// Whether the text is a complete commit id.
-pub fn is_commit(text: &str) -> bool {
+pub(super) fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
@@ -155,7 +155,10 @@ fn why_absent(repository: &Repository, ref_name: Option<&str>) -> Absence {
         let shown = sync_core::text::shown(ref_name, 80);
         return Absence::new(
             "ref_not_indexed",
-            format!("`{shown}` of {name} is not indexed; nothing is known of it. Leave `ref` out to ask about `{}`, or call sync_repositories for the refs that are.", sync_core::text::shown(&repository.default_branch, 80)),
+            format!(
+                "`{shown}` of {name} is not indexed; nothing is known of it. Leave `ref` out to ask about `{}`, or call sync_repositories for the refs that are.",
+                sync_core::text::shown(&repository.default_branch, 80)
+            ),
         );
     }
     let why = repository.state_reason.as_deref().map(|reason| format!(" ({})", sync_core::text::shown(reason, 200)));

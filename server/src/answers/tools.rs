@@ -220,7 +220,7 @@ mod tests {
             assert!(tool.hints.read_only && !tool.hints.destructive && tool.hints.idempotent);
         }
         assert!(names.is_sorted(), "{names:?}");
-        assert!(bytes <= 24_000, "tools/list must leave room for the tools to come: {bytes} bytes");
+        assert!(bytes <= 16_000, "tools/list must leave room for the tools to come: {bytes} bytes");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use sync_core::ids::FindingId;
 use super::arguments::{Arguments, CURSOR, Kind, LIMIT, MAX_NAME, Parameter, REF, REPOSITORY};
 use super::error::AnswerError;
 use super::evidence::Evidence;
+use super::schema::Opaque;
 use super::whats_changed::ChangeRecord;
 
 pub(super) use answer::answer;
@@ -114,6 +115,7 @@ pub struct WhatsAtRisk {
     pub next_cursor: Option<String>,
     /// With `finding_id`: what stands behind the one finding.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Opaque")]
     pub detail: Option<RiskDetail>,
 }
 
@@ -134,6 +136,7 @@ pub struct RiskRow {
     pub change_kind: String,
     /// The field it is about, dotted; absent where it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub field: Option<String>,
     /// For this use.
     pub severity: &'static str,
@@ -141,6 +144,7 @@ pub struct RiskRow {
     pub applies: &'static str,
     /// The day on which the vendor switches the old behaviour off.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub sunset: Option<String>,
     /// To ask on.
     pub finding_id: String,
@@ -148,6 +152,7 @@ pub struct RiskRow {
     pub binding_source: String,
     /// `test` for a call in a test; absent for product code.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub context: Option<&'static str>,
 }
 

@@ -9,6 +9,7 @@ use sync_core::ids::ChangeId;
 
 use super::arguments::{Arguments, CURSOR, Kind, LIMIT, MAX_NAME, Parameter, REF, REPOSITORY};
 use super::error::AnswerError;
+use super::schema::Opaque;
 
 pub(super) use answer::answer;
 
@@ -86,6 +87,7 @@ pub struct WhatsChanged {
     pub explanation: Option<String>,
     /// With `change_id`: the full record.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Opaque")]
     pub change: Option<ChangeRecord>,
 }
 
@@ -104,6 +106,7 @@ pub struct ChangeRow {
     pub change_kind: String,
     /// The field it is about; absent where it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub field: Option<String>,
     /// JSON pointer into the vendor's schema.
     pub path_ptr: Option<String>,
@@ -163,7 +166,6 @@ pub struct ChangeRecord {
     /// Where the vendor says so.
     pub changelog_url: Option<String>,
 }
-
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_zero(count: &u64) -> bool {

@@ -13,6 +13,7 @@ mod feed;
 mod findings;
 mod identity;
 mod indexes;
+mod lookups;
 mod migrate;
 mod organizations;
 mod pool;

@@ -95,8 +95,7 @@ async fn explain(
     let bytes = files.iter().map(|file| file.bytes).sum();
     let mut answer = Answer { envelope, body };
     let shortened = shorten(&mut answer)?;
-    answer.envelope.context_savings =
-        ContextSavings::estimate(files.len() as u64, bytes, shortened as u64, BASIS);
+    answer.envelope.context_savings = ContextSavings::estimate(files.len() as u64, bytes, shortened as u64, BASIS);
     Ok(answer)
 }
 
@@ -148,9 +147,9 @@ async fn known_changes(
         let (of_operation, count) =
             reading.tx.changes_of_operation(&site.vendor, &operation.erased(), MAX_CHANGES).await?;
         let beside = |id: &str| !met.contains_key(id);
-        let known_beside = met.values().filter(|row| {
-            row.finding.operation.as_ref().is_none_or(|met| met.erased() != operation.erased())
-        });
+        let known_beside = met
+            .values()
+            .filter(|row| row.finding.operation.as_ref().is_none_or(|met| met.erased() != operation.erased()));
         total = count + known_beside.count() as u64;
         changes.extend(of_operation.into_iter().filter(|change| beside(change.change_id.as_str())));
         total = total.max(changes.len() as u64);

@@ -9,7 +9,7 @@ use sync_core::ids::FindingId;
 use sync_core::join::{Applies, FeedIndex, Finding, Site, Window, join};
 use sync_core::provenance::{ContextSavings, Envelope, FeedState, Status};
 use sync_core::rung::BindingSource;
-use sync_store::{CallSiteFilter, FindingFilter, FindingRow, Index, PathState, Repository, SummaryRow};
+use sync_store::{CallSiteFilter, FindingFilter, FindingRow, Index, Repository, SummaryRow};
 use time::Date;
 
 use super::super::cursor::Cursors;
@@ -93,7 +93,9 @@ async fn many(
             Some((ids, index)) => (Some(ids), index),
             None => {
                 let shown = sync_core::text::shown(base, 80);
-                let explanation = format!("The base `{shown}` is not indexed, so that nothing can be compared with it. sync_repositories lists the refs that are; of each the last 50 indexed commits are kept.");
+                let explanation = format!(
+                    "The base `{shown}` is not indexed, so that nothing can be compared with it. sync_repositories lists the refs that are; of each the last 50 indexed commits are kept."
+                );
                 return Ok(absent(envelope, Absence::new("ref_not_indexed", explanation), counts.call_sites));
             }
         },
@@ -186,12 +188,8 @@ async fn one(
         None => Vec::new(),
     };
     steps.truncate(8);
-    let summary = SummaryRow {
-        vendor: finding.vendor.clone(),
-        severity: finding.severity,
-        window: finding.window,
-        findings: 1,
-    };
+    let summary =
+        SummaryRow { vendor: finding.vendor.clone(), severity: finding.severity, window: finding.window, findings: 1 };
     let findings = rows(reading, std::slice::from_ref(&row), today).await?;
     reading.rows(1);
     let body = WhatsAtRisk {
@@ -235,10 +233,8 @@ async fn base_findings(
     vendors.sort();
     vendors.dedup();
     let feeds: Vec<_> = reading.tx.vendor_feeds(&vendors).await?.into_iter().map(|(_, feed)| feed).collect();
-    let sites: Vec<Site<'_>> = sites
-        .iter()
-        .map(|site| Site { path: &site.path, call: &site.call, client: site.client.as_ref() })
-        .collect();
+    let sites: Vec<Site<'_>> =
+        sites.iter().map(|site| Site { path: &site.path, call: &site.call, client: site.client.as_ref() }).collect();
     let found = join(repository.id, &sites, &FeedIndex::new(&feeds));
     Ok(Some((found.into_iter().map(|finding| finding.finding_id).collect(), index.id.to_string())))
 }

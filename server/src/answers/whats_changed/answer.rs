@@ -135,15 +135,20 @@ async fn here(reading: &mut Reading, asker: &Asker, question: &WhatsChangedQuest
     let nowhere = |repository, absence| Here { repository, index: None, absence };
     Ok(match target::choose(reading, asker, question.repository.as_deref(), None).await? {
         Choice::One(repository) => match target::index_of(reading, repository, question.ref_name.as_deref()).await? {
-            Target::Index(repository, index) => Here { repository: Some(repository), index: Some(index), absence: None },
+            Target::Index(repository, index) => {
+                Here { repository: Some(repository), index: Some(index), absence: None }
+            }
             Target::Absent(repository, absence) => nowhere(repository, Some(absence)),
         },
         Choice::Several(names, total) => {
-            let mut explanation = format!("used_here is null: {total} repositories are visible to you. Name one with `repository`: ");
+            let mut explanation =
+                format!("used_here is null: {total} repositories are visible to you. Name one with `repository`: ");
             explanation.push_str(&names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", "));
             nowhere(None, Some(Absence::new("repository_required", explanation)))
         }
-        Choice::None => nowhere(None, Some(Absence::new("never_indexed", "used_here is null: no repository is visible to you."))),
+        Choice::None => {
+            nowhere(None, Some(Absence::new("never_indexed", "used_here is null: no repository is visible to you.")))
+        }
     })
 }
 
