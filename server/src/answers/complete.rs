@@ -17,6 +17,9 @@ pub(super) async fn answer(
     completion: &Completion,
 ) -> Result<Vec<String>, AnswerError> {
     let prefix = completion.prefix.as_str();
+    if prefix.chars().any(char::is_control) {
+        return Ok(Vec::new());
+    }
     let mut values = match completion.of {
         Completed::Vendor => {
             let known = cursors.vendors.known(reading).await?;

@@ -272,7 +272,7 @@ pub(crate) fn push_since(query: &mut QueryBuilder<Postgres>, since: &Since) {
     }
 }
 
-fn read_change(body: &str) -> Result<VendorChange, StoreError> {
+pub(crate) fn read_change(body: &str) -> Result<VendorChange, StoreError> {
     serde_json::from_str(body).map_err(|error| StoreError::unreadable("vendor change", error))
 }
 

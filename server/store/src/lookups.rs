@@ -3,15 +3,22 @@
 use sync_core::change::VendorChange;
 use sync_core::ids::ChangeId;
 
+use crate::convert::count;
 use crate::error::StoreError;
+use crate::feed::read_change;
 use crate::indexes::Index;
 use crate::tx::Tx;
 
 impl Tx {
-    /// Those of the changes that are in a feed, in no order.
+    /// Those of the changes that are in a feed, by id.
     pub async fn changes_by_id(&mut self, ids: &[ChangeId]) -> Result<Vec<VendorChange>, StoreError> {
-        let _ = ids;
-        Err(crate::tx::pending())
+        let ids: Vec<&str> = ids.iter().map(ChangeId::as_str).collect();
+        let rows: Vec<String> =
+            sqlx::query_scalar("SELECT body::text FROM feed.changes WHERE change_id = ANY ($1) ORDER BY change_id")
+                .bind(ids)
+                .fetch_all(self.connection())
+                .await?;
+        rows.iter().map(|body| read_change(body)).collect()
     }
 
     /// The changes of a vendor's operation (in its erased form), newest first, at most `limit`, and how many there are.
@@ -21,8 +28,17 @@ impl Tx {
         operation_erased: &str,
         limit: u32,
     ) -> Result<(Vec<VendorChange>, u64), StoreError> {
-        let _ = (vendor, operation_erased, limit);
-        Err(crate::tx::pending())
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            "SELECT body::text, count(*) OVER () FROM feed.changes
+             WHERE vendor = $1 AND operation_erased = $2 ORDER BY position LIMIT $3",
+        )
+        .bind(vendor)
+        .bind(operation_erased)
+        .bind(i64::from(limit))
+        .fetch_all(self.connection())
+        .await?;
+        let total = rows.first().map_or(0, |(_, total)| count(*total));
+        Ok((rows.iter().map(|(body, _)| read_change(body)).collect::<Result<_, _>>()?, total))
     }
 
     /// The operations (in their erased form) that the changes of these groups are about, each once a group.
@@ -31,13 +47,30 @@ impl Tx {
         vendor: &str,
         groups: &[String],
     ) -> Result<Vec<(String, String)>, StoreError> {
-        let _ = (vendor, groups);
-        Err(crate::tx::pending())
+        Ok(sqlx::query_as(
+            "SELECT DISTINCT group_id, operation_erased FROM feed.changes
+             WHERE vendor = $1 AND group_id = ANY ($2) AND operation_erased IS NOT NULL
+             ORDER BY group_id, operation_erased",
+        )
+        .bind(vendor)
+        .bind(groups)
+        .fetch_all(self.connection())
+        .await?)
     }
 
     /// Paths of files with call sites that begin with a text, sorted, at most `limit`.
     pub async fn calling_paths(&mut self, index: &Index, prefix: &str, limit: u32) -> Result<Vec<String>, StoreError> {
-        let _ = (index, prefix, limit);
-        Err(crate::tx::pending())
+        Ok(sqlx::query_scalar(
+            "SELECT p.path FROM sync.ref_paths p
+             WHERE p.ref_key = $1 AND p.from_seq <= $2 AND p.to_seq > $2 AND p.call_sites > 0
+                   AND p.path >= $3 AND starts_with(p.path, $3)
+             ORDER BY p.path LIMIT $4",
+        )
+        .bind(index.ref_key)
+        .bind(index.seq)
+        .bind(prefix)
+        .bind(i64::from(limit))
+        .fetch_all(self.connection())
+        .await?)
     }
 }

@@ -141,11 +141,14 @@ impl SystemTx {
         let changes = &feed.changes;
         sqlx::query(
             "INSERT INTO feed.changes
-                 (vendor, position, change_id, group_id, axis, package, introduced_ordinal, published_at, body)
+                 (vendor, position, change_id, group_id, axis, package, introduced_ordinal, published_at, body,
+                  operation_erased)
              SELECT $1, u.n - 1, u.change_id, u.group_id, u.axis, u.package, u.introduced_ordinal, u.published_at,
-                    u.body::json
-             FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::date[], $8::text[])
-                  WITH ORDINALITY AS u (change_id, group_id, axis, package, introduced_ordinal, published_at, body, n)",
+                    u.body::json, u.operation_erased
+             FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::date[], $8::text[],
+                         $9::text[])
+                  WITH ORDINALITY AS u (change_id, group_id, axis, package, introduced_ordinal, published_at, body,
+                                        operation_erased, n)",
         )
         .bind(&feed.vendor)
         .bind(changes.iter().map(|change| change.change_id.as_str()).collect::<Vec<_>>())
@@ -155,6 +158,12 @@ impl SystemTx {
         .bind(changes.iter().map(|change| change.introduced_ordinal.map(stored)).collect::<Vec<_>>())
         .bind(changes.iter().map(|change| change.published_at).collect::<Vec<_>>())
         .bind(bodies(changes)?)
+        .bind(
+            changes
+                .iter()
+                .map(|change| change.operation.as_ref().map(|operation| text(&operation.erased()).into_owned()))
+                .collect::<Vec<_>>(),
+        )
         .execute(self.connection())
         .await?;
         Ok(())
