@@ -1,13 +1,15 @@
 //! The composition root: everything a request needs, put together once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sync_core::clock::Clock;
 use sync_core::cursor::CursorKey;
+use sync_ingest::catalog::Catalog;
 use sync_store::Store;
 use tokio_util::task::TaskTracker;
 
-use crate::answers::Answers;
+use crate::answers::{Answers, InProcess};
 use crate::audit::Auditor;
 use crate::audit::refusals::Refusals;
 use crate::config::{Config, ConfigError};
@@ -40,7 +42,28 @@ pub struct App {
     pub work: TaskTracker,
 }
 
+/// Why the service cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The configuration does not stand.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The built-in catalog is damaged.
+    #[error("the built-in catalog cannot be read: {0}; next: install this release again")]
+    Catalog(String),
+}
+
 impl App {
+    /// The service as it is run: it answers from the store of this process.
+    pub fn in_process(config: Config, store: Store, clock: Arc<dyn Clock>) -> Result<Arc<Self>, AppError> {
+        let catalog = Catalog::embedded().map_err(|error| AppError::Catalog(error.to_string()))?;
+        let vendors: BTreeSet<String> = catalog.vendors().map(|vendor| vendor.id.clone()).collect();
+        let app = Self::new(config, store, clock, |auditor, cursors| {
+            Arc::new(InProcess::new(auditor, cursors, vendors)) as Arc<dyn Answers>
+        })?;
+        Ok(app)
+    }
+
     /// Puts the service together. `answers` makes the answers' side out of the audit door and the cursors' key.
     pub fn new(
         config: Config,

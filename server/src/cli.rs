@@ -5,6 +5,7 @@
 mod admin;
 mod doctor;
 mod migrate;
+mod serve;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap::{Parser, Subcommand};
 use sync_ingest::cli::{IndexArgs, run_index, run_parse};
 use sync_ingest::pool::ParseCommand;
 
+use crate::app::AppError;
 use crate::config::{Config, ConfigError, REFERENCE};
 
 const FAILED: u8 = 1;
@@ -33,6 +35,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve MCP until SIGTERM or Ctrl-C; any number of these on one database.
+    ///
+    /// Example: SYNC_DATABASE_URL=postgres://sync_app@db/sync SYNC_SECRET_KEY_FILE=/run/secrets/sync syncd serve
+    Serve,
     /// Apply missing migrations as the owner role; create and grant the application role.
     ///
     /// Example: SYNC_OWNER_DATABASE_URL=postgres://sync_owner@db/sync syncd migrate --dry-run
@@ -110,6 +116,17 @@ impl Failure {
     }
 }
 
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Self {
+        match error {
+            AppError::Config(error) => Self::Config(error),
+            AppError::Catalog(reason) => {
+                Self::failed(format!("the built-in catalog cannot be read: {reason}"), "install this release again")
+            }
+        }
+    }
+}
+
 impl From<sync_store::StoreError> for Failure {
     fn from(error: sync_store::StoreError) -> Self {
         use sync_store::StoreError;
@@ -126,6 +143,8 @@ impl From<sync_store::StoreError> for Failure {
 
 /// Runs `syncd` with the process's arguments and environment.
 pub fn main() -> ExitCode {
+    // The one provider of everything that speaks TLS; an error means that there is one already.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     match run(Cli::parse()) {
         Ok(code) => code,
         Err(failure) => {
@@ -140,6 +159,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let file = cli.config.as_deref();
     let load = || Config::load(file, std::env::vars());
     match cli.command {
+        Command::Serve => runtime()?.block_on(serve::run(load()?))?,
         Command::Migrate(args) => runtime()?.block_on(migrate::run(&args, &load()?))?,
         Command::Organization(command) => runtime()?.block_on(admin::organization(&command, &load()?))?,
         Command::Token(command) => runtime()?.block_on(admin::token(&command, &load()?))?,
