@@ -15,7 +15,8 @@ mod transport;
 pub mod verify;
 mod versions;
 
-pub use dev::{DevFeed, publish_dev};
+pub use dev::{DevFeed, Renewal, publish_dev};
+pub use publish::PublishError;
 pub use records::embedded_records;
 pub use verify::{Loaded, VerifiedFeed, Verifier, VerifyError};
 

@@ -199,6 +199,14 @@ impl CatalogChoice {
     }
 }
 
+/// What an index of these options would be of: `COMMIT,ANALYZER,CATALOG`. Two indexes of the same are the same, unless
+/// one was cut short. Nothing for a plain folder, whose content only an index tells.
+pub fn identity(options: &IndexOptions) -> Result<Option<String>, IndexError> {
+    let Tree::Commit(commit) = Tree::open(&options.path, options.rev.as_deref())? else { return Ok(None) };
+    let catalog = load_catalog(options.catalog.as_deref())?;
+    Ok(Some(format!("{},{ANALYZER},{}", commit.id(), catalog.get().version())))
+}
+
 fn load_catalog(folder: Option<&Path>) -> Result<CatalogChoice, IndexError> {
     let failed = |error: &CatalogError| IndexError::Catalog(error.to_string());
     match folder {

@@ -12,13 +12,12 @@ use sync_core::text::shown;
 
 pub use folder::Folder;
 pub use git::Commit;
-pub(crate) use git::reason;
 
 /// What is indexed.
 #[derive(Debug)]
 pub enum Tree {
     /// A git commit.
-    Commit(Box<Commit>),
+    Commit(Commit),
     /// A plain folder.
     Folder(Folder),
 }
@@ -137,7 +136,7 @@ impl Tree {
             return Err(OpenError::NotAFolder(shown_path));
         }
         if Commit::is_repository(path) {
-            return Commit::open(path, rev).map(|commit| Self::Commit(Box::new(commit)));
+            return Commit::open(path, rev).map(Self::Commit);
         }
         if let Some(rev) = rev {
             return Err(OpenError::FolderHasNoRevision { path: shown_path, rev: shown(rev, 100) });
@@ -156,7 +155,7 @@ impl Tree {
     /// A reader; one per thread.
     pub fn reader(&self) -> Reader<'_> {
         match self {
-            Self::Commit(commit) => Reader::Commit(Box::new(commit.reader())),
+            Self::Commit(commit) => Reader::Commit(commit.reader()),
             Self::Folder(folder) => Reader::Folder(folder),
         }
     }
@@ -166,7 +165,7 @@ impl Tree {
 #[derive(Debug)]
 pub enum Reader<'a> {
     /// Of a commit.
-    Commit(Box<git::CommitReader>),
+    Commit(git::CommitReader),
     /// Of a folder.
     Folder(&'a Folder),
 }

@@ -17,6 +17,7 @@ use sync_ingest::pool::ParseCommand;
 
 use crate::app::AppError;
 use crate::config::{Config, ConfigError, REFERENCE};
+use crate::dev::{self, DevArgs, DevError};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -35,6 +36,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Dev(DevArgs),
     /// Serve MCP until SIGTERM or Ctrl-C; any number of these on one database.
     ///
     /// Example: SYNC_DATABASE_URL=postgres://sync_app@db/sync SYNC_SECRET_KEY_FILE=/run/secrets/sync syncd serve
@@ -127,6 +129,16 @@ impl From<AppError> for Failure {
     }
 }
 
+impl From<DevError> for Failure {
+    fn from(error: DevError) -> Self {
+        if error.is_refusal() {
+            Self::refused(error.what(), error.next())
+        } else {
+            Self::failed(error.what(), error.next())
+        }
+    }
+}
+
 impl From<sync_store::StoreError> for Failure {
     fn from(error: sync_store::StoreError) -> Self {
         use sync_store::StoreError;
@@ -159,6 +171,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let file = cli.config.as_deref();
     let load = || Config::load(file, std::env::vars());
     match cli.command {
+        Command::Dev(args) => dev::run(&args, executable()?, cli.config.clone(), std::env::vars().collect())?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
         Command::Migrate(args) => runtime()?.block_on(migrate::run(&args, &load()?))?,
         Command::Organization(command) => runtime()?.block_on(admin::organization(&command, &load()?))?,
@@ -167,14 +180,19 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, std::env::vars())?)?,
         Command::Doctor => return runtime()?.block_on(doctor::run(file, std::env::vars())),
         Command::Index(args) => {
-            let executable = std::env::current_exe().map_err(|error| {
-                Failure::failed(format!("the path of this executable is unknown: {error}"), "run it by its path")
-            })?;
-            return Ok(run_index(&args, ParseCommand { executable, args: vec!["parse".into()] }));
+            let parse = ParseCommand { executable: executable()?, args: vec!["parse".into()] };
+            return Ok(run_index(&args, parse));
         }
         Command::Parse => return Ok(run_parse()),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The executable that the children are started from: this one.
+fn executable() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        Failure::failed(format!("the path of this executable is unknown: {error}"), "run it by its path")
+    })
 }
 
 /// Writes a line to stdout.

@@ -14,6 +14,7 @@ pub mod http;
 pub mod identity;
 pub mod jobs;
 pub mod keys;
+pub mod log;
 pub mod mcp;
 pub mod postgres;
 pub mod shutdown;

@@ -13,7 +13,7 @@ use clap::Args;
 
 use super::{FAILED, OK, REFUSED, say_error};
 use crate::gate::Gate;
-use crate::index::{IndexError, IndexOptions, IndexSummary, Progress, index};
+use crate::index::{IndexError, IndexOptions, IndexSummary, Progress, identity, index};
 use crate::limits;
 use crate::pool::ParseCommand;
 use crate::walk::Limits;
@@ -56,6 +56,9 @@ pub struct IndexArgs {
     /// Most folder entries to look at.
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().entries)]
     max_entries: u64,
+    /// `COMMIT,ANALYZER,CATALOG` of the last index: where they are still the same, nothing is written.
+    #[arg(long, hide = true, value_name = "COMMIT,ANALYZER,CATALOG")]
+    known: Option<String>,
     /// Bound memory, processor and wall time, and leave the network: how a service runs it.
     #[arg(long, hide = true)]
     limits: bool,
@@ -71,7 +74,9 @@ pub fn run_index(args: &IndexArgs, parse: ParseCommand) -> ExitCode {
     }
     match write_snapshot(args, parse) {
         Ok(summary) => {
-            tell(&summary);
+            if let Some(summary) = summary {
+                tell(&summary);
+            }
             ExitCode::from(OK)
         }
         Err(error) => match error.downcast::<IndexError>() {
@@ -87,7 +92,8 @@ pub fn run_index(args: &IndexArgs, parse: ParseCommand) -> ExitCode {
     }
 }
 
-fn write_snapshot(args: &IndexArgs, parse: ParseCommand) -> anyhow::Result<IndexSummary> {
+/// Gives nothing where the last index is still that of the tree.
+fn write_snapshot(args: &IndexArgs, parse: ParseCommand) -> anyhow::Result<Option<IndexSummary>> {
     let options = IndexOptions {
         path: args.path.clone(),
         rev: args.rev.clone(),
@@ -100,13 +106,18 @@ fn write_snapshot(args: &IndexArgs, parse: ParseCommand) -> anyhow::Result<Index
         parsers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         limits: Limits { sources: args.max_files, entries: args.max_entries, ..Limits::default() },
     };
+    if let Some(known) = &args.known
+        && identity(&options)?.is_some_and(|identity| identity == *known)
+    {
+        return Ok(None);
+    }
     let bar = Bar::new();
     let summary = match args.out.as_deref().filter(|out| *out != Path::new("-")) {
         None => index(&options, &mut BufWriter::new(io::stdout().lock()), &bar)?,
         Some(out) => to_file(&options, out, &bar)?,
     };
     bar.clear();
-    Ok(summary)
+    Ok(Some(summary))
 }
 
 /// Writes beside the file and renames, so that a snapshot is there whole or not at all.

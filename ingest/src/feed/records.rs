@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use sync_core::change::{Axis, Confidence, Severity};
 use time::Date;
 
@@ -212,23 +213,37 @@ impl RecordSet {
     }
 }
 
+/// The record files in the executable: name and text.
+const EMBEDDED: &[(&str, &str)] = &[
+    ("curated.json", include_str!("../../../fixtures/feed/curated.json")),
+    ("github-2026-03-10.json", include_str!("../../../fixtures/feed/github-2026-03-10.json")),
+    ("stripe-changelog.json", include_str!("../../../fixtures/feed/stripe-changelog.json")),
+    ("versions-github.json", include_str!("../../../fixtures/feed/versions-github.json")),
+    ("versions-notion.json", include_str!("../../../fixtures/feed/versions-notion.json")),
+    ("versions-openai.json", include_str!("../../../fixtures/feed/versions-openai.json")),
+    ("versions-plaid.json", include_str!("../../../fixtures/feed/versions-plaid.json")),
+    ("versions-resend.json", include_str!("../../../fixtures/feed/versions-resend.json")),
+    ("versions-slack.json", include_str!("../../../fixtures/feed/versions-slack.json")),
+    ("versions-stripe.json", include_str!("../../../fixtures/feed/versions-stripe.json")),
+];
+
 /// The records of `fixtures/feed`, which `syncd dev` publishes.
 pub fn embedded_records() -> Result<RecordSet, AssembleError> {
-    const FILES: &[(&str, &str)] = &[
-        ("curated.json", include_str!("../../../fixtures/feed/curated.json")),
-        ("github-2026-03-10.json", include_str!("../../../fixtures/feed/github-2026-03-10.json")),
-        ("stripe-changelog.json", include_str!("../../../fixtures/feed/stripe-changelog.json")),
-        ("versions-github.json", include_str!("../../../fixtures/feed/versions-github.json")),
-        ("versions-notion.json", include_str!("../../../fixtures/feed/versions-notion.json")),
-        ("versions-openai.json", include_str!("../../../fixtures/feed/versions-openai.json")),
-        ("versions-plaid.json", include_str!("../../../fixtures/feed/versions-plaid.json")),
-        ("versions-resend.json", include_str!("../../../fixtures/feed/versions-resend.json")),
-        ("versions-slack.json", include_str!("../../../fixtures/feed/versions-slack.json")),
-        ("versions-stripe.json", include_str!("../../../fixtures/feed/versions-stripe.json")),
-    ];
     let mut set = RecordSet::default();
-    for (name, text) in FILES {
+    for (name, text) in EMBEDDED {
         set.add_file(Path::new(name), text.as_bytes())?;
     }
     Ok(set)
+}
+
+/// SHA-256 of the embedded record files, in hexadecimal: tells whether another executable has others.
+pub fn embedded_digest() -> String {
+    let mut hasher = Sha256::new();
+    for (name, text) in EMBEDDED {
+        for part in [name, text] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+    }
+    hex::encode(hasher.finalize())
 }

@@ -27,16 +27,23 @@ pub struct Announcement {
     pub owner_database_url: String,
 }
 
+/// Prints it on stdout: one line of JSON, or what to paste.
+pub(super) fn print(announcement: &Announcement, as_json: bool, name_it: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json { json(&mut out, announcement) } else { blocks(&mut out, announcement, name_it) }
+}
+
 /// One line of JSON.
-pub fn json(to: &mut impl Write, announcement: &Announcement) -> io::Result<()> {
+fn json(to: &mut impl Write, announcement: &Announcement) -> io::Result<()> {
     serde_json::to_writer(&mut *to, announcement)?;
     writeln!(to)?;
     to.flush()
 }
 
-/// What to paste where, and what to ask.
-pub fn blocks(to: &mut impl Write, announcement: &Announcement) -> io::Result<()> {
+/// What to paste where, and what to ask. `name_it`: questions have to name the repository.
+fn blocks(to: &mut impl Write, announcement: &Announcement, name_it: bool) -> io::Result<()> {
     let Announcement { mcp_url, token, repository, .. } = announcement;
+    let arguments = if name_it { format!(r#"{{"repository":"{repository}"}}"#) } else { "{}".to_owned() };
     write!(
         to,
         r#"
@@ -57,7 +64,7 @@ Codex (~/.codex/config.toml; it takes the token from the environment: export SYN
   bearer_token_env_var = "SYNC_TOKEN"
 
 No agent at hand
-  curl -sS {mcp_url} -H "Authorization: Bearer {token}" -H "Content-Type: application/json" -H "Accept: application/json, text/event-stream" -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"sync_whats_at_risk","arguments":{{}}}}}}'
+  curl -sS {mcp_url} -H "Authorization: Bearer {token}" -H "Content-Type: application/json" -H "Accept: application/json, text/event-stream" -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"sync_whats_at_risk","arguments":{arguments}}}}}'
 
 Then ask: "Which of our calls to vendors are about to break, and where? Use sync_whats_at_risk."
 Ctrl-C stops it; the next start on the same folder is quick.
@@ -103,12 +110,15 @@ mod tests {
     #[test]
     fn the_blocks_of_json_parse_and_carry_the_token() {
         let mut out = Vec::new();
-        blocks(&mut out, &announcement()).unwrap();
+        blocks(&mut out, &announcement(), true).unwrap();
         let text = String::from_utf8(out).unwrap();
         let json: Vec<serde_json::Value> =
             text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("  ")?).ok()).collect();
         assert_eq!(json.len(), 2);
         assert_eq!(json[0]["servers"]["sync"]["headers"]["Authorization"], "Bearer sync_t");
         assert_eq!(json[1]["mcpServers"]["sync"]["url"], "http://127.0.0.1:8787/mcp");
+        let body = text.lines().find_map(|line| line.split_once("-d '")?.1.strip_suffix('\'')).unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["params"]["arguments"]["repository"], "example/billing");
     }
 }

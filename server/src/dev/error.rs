@@ -25,9 +25,17 @@ impl DevError {
         Self { what: what.into(), next: next.into(), refused: true }
     }
 
-    /// The exit code: 3 when refused, else 1.
-    pub const fn exit_code(&self) -> u8 {
-        if self.refused { 3 } else { 1 }
+    /// A failure whose text is `what; next: next` already.
+    pub(super) fn said(text: &str) -> Self {
+        match text.split_once("; next: ") {
+            Some((what, next)) => Self::failed(what, next),
+            None => Self::failed(text, "start again; if it stays, report it with this message"),
+        }
+    }
+
+    /// Whether what was asked for is refused, rather than that it failed.
+    pub const fn is_refusal(&self) -> bool {
+        self.refused
     }
 
     /// What happened, without the remedy.
@@ -38,6 +46,10 @@ impl DevError {
     /// What to do.
     pub fn next(&self) -> &str {
         &self.next
+    }
+
+    pub(super) fn no_randomness() -> Self {
+        Self::failed("the operating system gives no random bytes", "check that getrandom(2) works here")
     }
 
     pub(super) fn data_dir(path: &Path, error: &io::Error) -> Self {

@@ -36,9 +36,7 @@ pub(super) async fn ensure(store: &Store, data: &DataDir, now: OffsetDateTime) -
     {
         return Ok(Owner { principal, token: kept });
     }
-    let random = random_secret().map_err(|_| {
-        DevError::failed("the operating system gives no random bytes", "check that getrandom(2) works here")
-    })?;
+    let random = random_secret().map_err(|_| DevError::no_randomness())?;
     let id = TokenId::at(now);
     let made = token::make(organization, id, random);
     let mut tx = store.begin(&principal).await?;

@@ -1,6 +1,8 @@
 //! Work that no request waits for: a snapshot becomes an index, a verified feed is adopted, findings follow both.
 
-pub mod findings;
+pub mod child;
+pub mod fetch_child;
+mod findings;
 pub mod index_child;
 pub mod refresh_feed;
 pub mod reindex;

@@ -2,7 +2,7 @@
 
 use sync_core::ids::RepositoryId;
 use sync_core::principal::Principal;
-use sync_store::{RepositoryState, SnapshotFacts, Store, StoreError, Swap};
+use sync_store::{Index, RepositoryState, SnapshotFacts, Store, StoreError, Swap};
 use time::OffsetDateTime;
 
 use super::findings;
@@ -25,4 +25,16 @@ pub async fn store_snapshot(
     tx.set_repository_state(repository, RepositoryState::Indexed, None, now).await?;
     tx.commit().await?;
     Ok(swap)
+}
+
+/// Says that an index is still that of its ref's head: only `indexed_at` moves.
+pub async fn confirm(
+    store: &Store,
+    principal: &Principal,
+    index: &Index,
+    now: OffsetDateTime,
+) -> Result<(), StoreError> {
+    let mut tx = store.begin_write(principal).await?;
+    tx.confirm_index(index, now).await?;
+    tx.commit().await
 }

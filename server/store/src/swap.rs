@@ -121,6 +121,17 @@ impl Tx {
             .ok_or_else(|| StoreError::Bug("the index that was just written is not there".to_owned()))?;
         Ok(Swap { index, changed_files, removed_files, confirmed })
     }
+
+    /// Says that an index is still that of its ref's head: only `indexed_at` moves. [`StoreError::Conflict`] where
+    /// another index took its place meanwhile. Needs [`crate::Store::begin_write`].
+    pub async fn confirm_index(&mut self, index: &Index, now: OffsetDateTime) -> Result<(), StoreError> {
+        self.lock_repository(index.repository).await?;
+        let locked = self.lock_ref(index.repository, &index.ref_name).await?;
+        if locked.current.is_none_or(|(current, _)| current != index.id.uuid()) {
+            return Err(StoreError::Conflict("the ref has another index now".to_owned()));
+        }
+        self.point_ref_at(locked.key, index.id.uuid(), locked.seq, index.commit.as_deref(), now).await
+    }
 }
 
 /// The service writes the rung: a snapshot claims `static` and nothing above it.

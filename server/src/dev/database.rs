@@ -1,0 +1,57 @@
+//! The database of `syncd dev`: the configured one, or a private Postgres in the data folder.
+
+use secrecy::{ExposeSecret as _, SecretString};
+use sync_store::{PoolOptions, Store};
+use time::OffsetDateTime;
+
+use super::data_dir::DataDir;
+use super::error::DevError;
+use super::settings::Settings;
+use crate::postgres::{self, EmbeddedPostgres};
+
+/// The owner's and the service's role on a private server.
+const OWNER_ROLE: &str = "sync_owner";
+const SERVICE_ROLE: &str = "sync_app";
+const DATABASE: &str = "sync";
+
+/// Where the tables are.
+pub(super) struct Database {
+    /// As the service's role.
+    pub(super) service_url: SecretString,
+    /// As the tables' owner.
+    pub(super) owner_url: SecretString,
+    private: Option<EmbeddedPostgres>,
+}
+
+impl Database {
+    /// Takes the configured database, or starts the private server and waits until it answers.
+    pub(super) fn open(settings: &Settings, data: &DataDir) -> Result<Self, DevError> {
+        if let Some((service_url, owner_url)) = settings.database()? {
+            return Ok(Self { service_url, owner_url, private: None });
+        }
+        let how = postgres::Settings { binaries: settings.postgres_binaries(), ..postgres::Settings::default() };
+        let server = EmbeddedPostgres::start(&data.path("postgres"), &how)
+            .map_err(|error| DevError::said(&error.to_string()))?;
+        Ok(Self {
+            service_url: server.url(SERVICE_ROLE, DATABASE).into(),
+            owner_url: server.url(OWNER_ROLE, DATABASE).into(),
+            private: Some(server),
+        })
+    }
+
+    /// Makes what is missing and migrates.
+    pub(super) async fn prepare(&self, now: OffsetDateTime) -> Result<Store, DevError> {
+        if let Some(server) = &self.private {
+            sync_store::create_database(&server.superuser_url(), OWNER_ROLE, DATABASE).await?;
+        }
+        sync_store::migrate(self.owner_url.expose_secret(), None, now).await?;
+        Ok(Store::connect(self.service_url.expose_secret(), PoolOptions::default()).await?)
+    }
+
+    /// Stops the private server, and waits until it is gone.
+    pub(super) fn stop(self) {
+        if let Some(server) = self.private {
+            server.stop();
+        }
+    }
+}

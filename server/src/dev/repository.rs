@@ -1,0 +1,182 @@
+//! The repository becomes an index: fetched where it is remote, read by a child, stored, and made the one that answers.
+
+use std::path::PathBuf;
+
+use sync_core::ids::RepositoryId;
+use sync_core::principal::Principal;
+use sync_store::{Index, NewRepository, Repository, Store, StoreError};
+
+use super::error::DevError;
+use super::source::Source;
+use super::{Start, fixture};
+use crate::jobs::child::ChildError;
+use crate::jobs::index_child::{self, IndexChildError, IndexRequest, Known};
+use crate::jobs::{fetch_child, reindex};
+
+/// What a ref is called where there is no branch: a detached head, or a plain folder.
+const NO_BRANCH: &str = "HEAD";
+
+/// What can be asked now.
+pub(super) struct Indexed {
+    /// The repository's name.
+    pub(super) repository: String,
+    /// Whether the organization has further ones, so that a question has to name it.
+    pub(super) among_others: bool,
+}
+
+impl Start<'_> {
+    /// Indexes the repository, unless it is indexed as it is.
+    pub(super) async fn index(&self, store: &Store, principal: &Principal) -> Result<Indexed, DevError> {
+        let path = self.locate().await?;
+        let (name, registered) = self.registered(store, principal).await?;
+        let current = match &registered {
+            Some(repository) => current_index(store, principal, repository, self.args.rev.as_deref()).await?,
+            None => None,
+        };
+        let request = IndexRequest {
+            executable: self.executable.clone(),
+            path,
+            rev: self.args.rev.clone(),
+            ref_name: self.args.rev.clone(),
+            // The built-in one is a plain folder; anything else should be a git repository.
+            gate: if *self.source == Source::Fixture { "on" } else { "auto" },
+            known: current.as_ref().and_then(known),
+        };
+        self.progress.say(&format!("indexing {name}"));
+        match (index_child::run(&request).await.map_err(index_failed)?, current) {
+            (None, Some(index)) => {
+                reindex::confirm(store, principal, &index, self.clock.now()).await?;
+                self.progress.say("nothing changed since the last index");
+            }
+            (None, None) => {
+                return Err(DevError::failed("the indexer wrote nothing", "this is a fault of Sync; report it"));
+            }
+            (Some(snapshot), _) => {
+                let ref_name = self.args.rev.as_deref().or(snapshot.header.ref_name.as_deref()).unwrap_or(NO_BRANCH);
+                let repository = self.register(store, principal, &name, registered, ref_name).await?;
+                let now = self.clock.now();
+                let swap = reindex::store_snapshot(store, principal, repository, ref_name, &snapshot, now).await?;
+                let counts = swap.index.counts;
+                self.progress.say(&format!("indexed {} files with {} call sites", counts.files, counts.call_sites));
+                for reason in &swap.index.partial_reasons {
+                    self.progress.say(&format!("not all of it: {} ({})", reason.reason, reason.count));
+                }
+            }
+        }
+        let mut tx = store.begin(principal).await?;
+        let among_others = tx.count_visible_repositories().await? > 1;
+        tx.commit().await?;
+        Ok(Indexed { repository: name, among_others })
+    }
+
+    /// Where the repository lies on this machine.
+    async fn locate(&self) -> Result<PathBuf, DevError> {
+        match self.source {
+            Source::Folder(path) => Ok(path.clone()),
+            Source::Fixture => {
+                let folder = self.data.path("fixture");
+                fixture::write(&folder).map_err(|error| DevError::data_dir(&folder, &error))?;
+                Ok(folder)
+            }
+            Source::Remote(url) => {
+                let mirror = self.data.private_folder("mirrors")?.join(self.source.name()?.replace('/', "+"));
+                self.progress.say(&format!("fetching {url}"));
+                fetch_child::run(&self.executable, url, self.args.rev.as_deref(), &mirror)
+                    .await
+                    .map_err(child_failed)?;
+                Ok(mirror)
+            }
+        }
+    }
+
+    /// The repository's name and, where it was registered before, its row. Another origin's name is not taken over:
+    /// the second repository of a name gets a number.
+    async fn registered(&self, store: &Store, principal: &Principal) -> Result<(String, Option<Repository>), DevError> {
+        let plain = self.source.name()?;
+        let origin = self.source.origin();
+        let mut tx = store.begin(principal).await?;
+        let mut name = plain.clone();
+        for number in 2_u32.. {
+            match tx.repository_by_name(&name).await? {
+                Some(other) if other.clone_url != origin => name = format!("{plain}-{number}"),
+                found => {
+                    tx.commit().await?;
+                    return Ok((name, found));
+                }
+            }
+        }
+        Err(DevError::failed("no name is free for the repository", "start on an empty --data-dir"))
+    }
+
+    /// Registers the repository where it is new, and makes the ref the one that answers.
+    async fn register(
+        &self,
+        store: &Store,
+        principal: &Principal,
+        name: &str,
+        registered: Option<Repository>,
+        ref_name: &str,
+    ) -> Result<RepositoryId, StoreError> {
+        let now = self.clock.now();
+        let mut tx = store.begin(principal).await?;
+        let id = match registered {
+            Some(repository) => {
+                if repository.default_branch != ref_name {
+                    tx.set_default_branch(repository.id, ref_name).await?;
+                }
+                repository.id
+            }
+            None => {
+                let origin = self.source.origin();
+                let new = NewRepository {
+                    id: RepositoryId::at(now),
+                    name,
+                    provider: None,
+                    clone_url: origin.as_deref(),
+                    default_branch: ref_name,
+                };
+                tx.register_repository(&new, now).await?.id
+            }
+        };
+        tx.commit().await?;
+        Ok(id)
+    }
+}
+
+async fn current_index(
+    store: &Store,
+    principal: &Principal,
+    repository: &Repository,
+    rev: Option<&str>,
+) -> Result<Option<Index>, StoreError> {
+    // Asked for another revision than the one that answers: that one has to be looked at anew.
+    if rev.is_some_and(|rev| rev != repository.default_branch) {
+        return Ok(None);
+    }
+    let mut tx = store.begin(principal).await?;
+    let index = tx.current_index(repository.id, &repository.default_branch).await?;
+    tx.commit().await?;
+    Ok(index)
+}
+
+/// What the child compares with. A plain folder has no commit, and what was cut short deserves another try.
+fn known(index: &Index) -> Option<Known> {
+    let commit = index.commit.clone().filter(|_| !index.partial)?;
+    Some(Known { commit, analyzer: index.analyzer.clone(), catalog: index.catalog.clone() })
+}
+
+fn index_failed(error: IndexChildError) -> DevError {
+    match error {
+        IndexChildError::Child(error) => child_failed(error),
+        IndexChildError::Snapshot(_) => DevError::failed(error.to_string(), "this is a fault of Sync; report it"),
+    }
+}
+
+fn child_failed(error: ChildError) -> DevError {
+    match error {
+        ChildError::Refused { what, next } => DevError::refused(what, next),
+        ChildError::Failed { what, next } => DevError::failed(what, next),
+        ChildError::Start { .. } => DevError::failed(error.to_string(), "check this user's limits on processes"),
+        ChildError::Time { .. } => DevError::failed(error.to_string(), "try again, or name a smaller repository"),
+    }
+}

@@ -1,0 +1,96 @@
+//! What is configured: the environment, with what `syncd dev` brings itself.
+
+use std::path::PathBuf;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::DevArgs;
+use super::data_dir::{DataDir, default_root};
+use super::database::Database;
+use super::error::DevError;
+use crate::config::Config;
+use crate::identity::random_secret;
+
+const SECRET_KEY_FILE: &str = "secret_key";
+
+/// The environment of the process, with `--listen` and the keys that have no default.
+pub(super) struct Settings {
+    file: Option<PathBuf>,
+    environment: Vec<(String, String)>,
+    data_dir: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What the process was given.
+    pub(super) fn new(args: &DevArgs, file: Option<PathBuf>, environment: Vec<(String, String)>) -> Self {
+        let mut settings = Self { file, environment, data_dir: args.data_dir.clone() };
+        if let Some(listen) = args.listen {
+            settings.set("SYNC_LISTEN", listen.to_string());
+        }
+        if settings.file.is_none() && settings.get("SYNC_LOG").is_none() {
+            // What goes well is told as progress.
+            settings.set("SYNC_LOG", "warn".to_owned());
+        }
+        settings
+    }
+
+    /// What is in force.
+    pub(super) fn config(&self) -> Result<Config, DevError> {
+        Config::load(self.file.as_deref(), self.environment.iter().cloned())
+            .map_err(|error| DevError::said(&error.to_string()))
+    }
+
+    /// The folder to keep everything in.
+    pub(super) fn data_root(&self) -> Result<PathBuf, DevError> {
+        let is_root = nix::unistd::Uid::effective().is_root();
+        let path = |name: &str| self.get(name).map(PathBuf::from);
+        self.data_dir.clone().or_else(|| default_root(is_root, path("XDG_DATA_HOME"), path("HOME"))).ok_or_else(|| {
+            DevError::refused("this user has no home folder to keep anything in", "name a folder with --data-dir")
+        })
+    }
+
+    /// The configured database; none where there is none configured. One address without the other is refused.
+    pub(super) fn database(&self) -> Result<Option<(SecretString, SecretString)>, DevError> {
+        let config = self.config()?;
+        match (config.database_url(), config.owner_database_url()) {
+            (Ok(service), Ok(owner)) => Ok(Some((service.into(), owner.into()))),
+            (Err(_), Err(_)) => Ok(None),
+            (Err(missing), Ok(_)) | (Ok(_), Err(missing)) => Err(DevError::said(&missing.to_string())),
+        }
+    }
+
+    /// Where Postgres's binaries are, where that is said.
+    pub(super) fn postgres_binaries(&self) -> Option<PathBuf> {
+        self.get("SYNC_PG_BIN").filter(|path| !path.is_empty()).map(PathBuf::from)
+    }
+
+    /// Adds the database and, where none is configured, the secret that this folder keeps.
+    pub(super) fn complete(&mut self, data: &DataDir, database: &Database) -> Result<(), DevError> {
+        let config = self.config()?;
+        if config.database_url().is_err() {
+            self.set("SYNC_DATABASE_URL", database.service_url.expose_secret().to_owned());
+            self.set("SYNC_OWNER_DATABASE_URL", database.owner_url.expose_secret().to_owned());
+        }
+        if config.secret_key().is_err() {
+            let secret = match data.secret(SECRET_KEY_FILE)? {
+                Some(kept) => kept,
+                None => {
+                    let made = hex::encode(random_secret().map_err(|_| DevError::no_randomness())?);
+                    data.keep_secret(SECRET_KEY_FILE, &made)?;
+                    made
+                }
+            };
+            self.set("SYNC_SECRET_KEY", secret);
+        }
+        Ok(())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.environment.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn set(&mut self, name: &str, value: String) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.to_owned(), value));
+    }
+}
