@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod cli;
 pub mod feed;
 pub mod gate;
+pub mod git;
 pub mod index;
 pub mod language;
 pub mod limits;

@@ -173,7 +173,7 @@ fn locked_version(text: &str) -> Locked {
 
 /// `@scope/name` or `name` of a specifier.
 fn package_name(specifier: &str) -> &str {
-    let slashes = if specifier.starts_with('@') { 1 } else { 0 };
+    let slashes = usize::from(specifier.starts_with('@'));
     match specifier.match_indices('/').nth(slashes) {
         Some((at, _)) => &specifier[..at],
         None => specifier,

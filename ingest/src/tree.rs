@@ -12,12 +12,13 @@ use sync_core::text::shown;
 
 pub use folder::Folder;
 pub use git::Commit;
+pub(crate) use git::reason;
 
 /// What is indexed.
 #[derive(Debug)]
 pub enum Tree {
     /// A git commit.
-    Commit(Commit),
+    Commit(Box<Commit>),
     /// A plain folder.
     Folder(Folder),
 }
@@ -136,7 +137,7 @@ impl Tree {
             return Err(OpenError::NotAFolder(shown_path));
         }
         if Commit::is_repository(path) {
-            return Commit::open(path, rev).map(Self::Commit);
+            return Commit::open(path, rev).map(|commit| Self::Commit(Box::new(commit)));
         }
         if let Some(rev) = rev {
             return Err(OpenError::FolderHasNoRevision { path: shown_path, rev: shown(rev, 100) });
@@ -155,7 +156,7 @@ impl Tree {
     /// A reader; one per thread.
     pub fn reader(&self) -> Reader<'_> {
         match self {
-            Self::Commit(commit) => Reader::Commit(commit.reader()),
+            Self::Commit(commit) => Reader::Commit(Box::new(commit.reader())),
             Self::Folder(folder) => Reader::Folder(folder),
         }
     }
@@ -165,7 +166,7 @@ impl Tree {
 #[derive(Debug)]
 pub enum Reader<'a> {
     /// Of a commit.
-    Commit(git::CommitReader),
+    Commit(Box<git::CommitReader>),
     /// Of a folder.
     Folder(&'a Folder),
 }

@@ -229,13 +229,11 @@ impl Walk<'_> {
 
     fn with_ignore_file(&mut self, folder: &Folder) -> IgnoreStack {
         let path = format!("{}.gitignore", folder.path);
-        match self.reader.read(&path, &Node::Path, ignored::IGNORE_FILE_BYTES) {
-            Ok(content) => folder.ignores.with(&folder.path, &content.bytes),
-            Err(_) => {
-                self.found.report.fail("unreadable", &path);
-                folder.ignores.clone()
-            }
-        }
+        let Ok(content) = self.reader.read(&path, &Node::Path, ignored::IGNORE_FILE_BYTES) else {
+            self.found.report.fail("unreadable", &path);
+            return folder.ignores.clone();
+        };
+        folder.ignores.with(&folder.path, &content.bytes)
     }
 }
 

@@ -38,8 +38,13 @@ pub fn check(catalog: &Catalog) -> Vec<String> {
             if !balanced || text.contains(char::is_whitespace) && text.split(' ').count() > 2 || text.contains("//") {
                 defects.push(format!("{}: `{text}` is no template", vendor.id));
             }
-            if route.segments.iter().any(|segment| matches!(segment, super::route::Segment::Literal(text) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))) {
-                defects.push(format!("{}: `{text}` has a concrete id", vendor.id));
+            // A number in front is a version (`/1/indexes`); one further on is somebody's id.
+            let concrete = |segment: &super::route::Segment| match segment {
+                super::route::Segment::Literal(text) => text.bytes().all(|b| b.is_ascii_digit()),
+                _ => false,
+            };
+            if route.segments.iter().skip(1).any(concrete) || text.contains("undefined") || text.contains("null") {
+                defects.push(format!("{}: `{text}` is of one recording, not of the vendor", vendor.id));
             }
         }
         for server in &vendor.servers {

@@ -25,6 +25,9 @@ pub(super) struct VendorFile {
     /// Operations that no package reaches, for plain HTTP.
     #[serde(default)]
     pub(super) routes: Vec<String>,
+    /// The same, as the script found them where no chain reaches an operation of a package.
+    #[serde(default)]
+    pub(super) recorded_routes: Vec<String>,
     /// What the maintainer's script needs to know about recordings; nothing here reads it.
     #[serde(default)]
     #[expect(dead_code, reason = "read by the script that writes the recorded operations, and kept apart from facts")]
@@ -37,6 +40,8 @@ pub(super) struct ServerFile {
     pub(super) host: String,
     #[serde(default)]
     pub(super) base: String,
+    #[serde(default)]
+    pub(super) also: Vec<String>,
     /// Whether only operations that name this host answer here.
     #[serde(default)]
     pub(super) named_only: bool,

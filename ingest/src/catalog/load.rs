@@ -144,31 +144,32 @@ fn declare(catalog: &mut Catalog, parsed: &[(String, VendorFile)]) -> Result<Nam
         if catalog.vendors.iter().any(|known| known.id == file.vendor) {
             return Err(wrong(format!("vendor `{}` is declared twice", file.vendor)));
         }
-        let server = |host: &str, base: &str| Server {
-            host: host.to_ascii_lowercase(),
-            base: base.trim_end_matches('/').to_owned(),
-        };
-        let mut named_only = vec![];
-        for given in &file.servers {
-            let server = server(&given.host, &given.base);
-            if given.named_only {
-                named_only.push(server.host.clone());
-            }
-            catalog.hosts.push((server, vendor));
-        }
+        let servers: Vec<Server> = file
+            .servers
+            .iter()
+            .map(|given| Server {
+                host: given.host.to_ascii_lowercase(),
+                base: given.base.trim_end_matches('/').to_owned(),
+                also: given.also.clone(),
+                named_only: given.named_only,
+            })
+            .collect();
+        catalog.hosts.extend(servers.iter().map(|server| (server.clone(), vendor)));
         catalog.vendors.push(Vendor {
             id: file.vendor.clone(),
-            servers: file.servers.iter().map(|given| server(&given.host, &given.base)).collect(),
+            servers,
             api_version_header: file.api_version_header.as_ref().map(|header| header.to_ascii_lowercase()),
             enum_keys: file.enum_keys.iter().map(|(operation, keys)| (erase(operation), keys.clone())).collect(),
         });
         let mut routes = vec![];
         let operations = file.packages.iter().flat_map(|package| package.operations.keys().chain(package.added.keys()));
-        for text in operations.chain(&file.routes) {
-            let (host, operation) = operation(text).ok_or_else(|| wrong(format!("`{text}` is no operation")))?;
-            let (method, path) = operation.as_str().split_once(' ').unwrap_or_default();
+        for text in operations.chain(&file.routes).chain(&file.recorded_routes) {
+            let no_operation = || wrong(format!("`{text}` is no operation"));
+            let (written, canonical) = text.split_once(" as ").unwrap_or((text, text));
+            let (host, written) = operation(written).ok_or_else(no_operation)?;
+            let (_, operation) = operation(canonical).ok_or_else(no_operation)?;
+            let (method, path) = written.as_str().split_once(' ').ok_or_else(no_operation)?;
             if let Some(host) = &host
-                && !named_only.contains(host)
                 && !file.servers.iter().any(|server| server.host == *host)
             {
                 return Err(wrong(format!("`{text}` names a host that is none of the vendor's servers")));

@@ -8,6 +8,8 @@ mod file;
 mod load;
 mod model;
 mod route;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -121,48 +123,6 @@ impl Catalog {
         package.editions.iter().rposition(|edition| edition.version.major <= version.major).unwrap_or(0)
     }
 
-    /// What a chain on a client of this package means in a recorded version. `chain` carries the client's prefix.
-    pub fn meaning<'c>(&'c self, package: &'c Package, edition: usize, chain: &str) -> Meaning<'c> {
-        let found = self.meaning_of(package, edition, chain);
-        if found == Meaning::Unknown {
-            for prefix in &package.optional_prefixes {
-                let found = self.meaning_of(package, edition, &format!("{prefix}.{chain}"));
-                if found != Meaning::Unknown {
-                    return found;
-                }
-            }
-        }
-        found
-    }
-
-    fn meaning_of<'c>(&'c self, package: &'c Package, edition: usize, chain: &str) -> Meaning<'c> {
-        if let Some(entry) = package.entry(edition, chain) {
-            return Meaning::Operation(entry, None);
-        }
-        if let Some(dispatch) = package.dispatch.get(chain) {
-            return Meaning::Dispatch(dispatch);
-        }
-        if package.is_local(chain) {
-            return Meaning::Local;
-        }
-        for suffix in &package.suffixes {
-            if let Some(head) = chain.strip_suffix(suffix.tail.as_str())
-                && let Some(entry) = package.entry(edition, head)
-            {
-                return Meaning::Operation(entry, Some(suffix));
-            }
-        }
-        // The longest head that is a call of an operation makes the rest a matter of its result.
-        let mut head = chain;
-        while let Some(at) = head.rfind("()") {
-            head = &head[..at];
-            if let Some(entry) = package.entry(edition, head) {
-                return Meaning::Continuation(entry);
-            }
-        }
-        Meaning::Unknown
-    }
-
     /// The operation that a chain requests at a version of the package, suffixes (paging, wrappers) included.
     pub fn operation(
         &self,
@@ -171,7 +131,7 @@ impl Catalog {
         chain: &[ChainSegment],
     ) -> Option<OperationEntry> {
         let edition = package.edition(version);
-        match self.meaning(package, edition, &chain_text(chain)) {
+        match package.meaning(edition, &chain_text(chain)) {
             Meaning::Operation(entry, _) => Some(entry.clone()),
             _ => None,
         }
@@ -197,8 +157,7 @@ impl Catalog {
     /// The operation that a route written out for a vendor's client names: `POST /repos/{owner}/{repo}/issues`, with
     /// parameters as `{x}` or `:x`, or with values in their places.
     pub fn route_text(&self, vendor: VendorId, method: &str, path: &[UrlPart]) -> Option<Operation> {
-        let server = Server { host: String::new(), base: String::new() };
-        route::find(&self.routes[usize::from(vendor.0)], &server, method, path)
+        route::find(&self.routes[usize::from(vendor.0)], &Server::any(), method, path)
     }
 
     /// The vendor that answers at a host.
@@ -231,6 +190,48 @@ impl Package {
         self.editions.iter().rposition(|edition| edition.version.major <= version.major).unwrap_or(0)
     }
 
+    /// What a chain on a client of this package means in a recorded version. `chain` carries the client's prefix.
+    pub fn meaning(&self, edition: usize, chain: &str) -> Meaning<'_> {
+        let found = self.meaning_of(edition, chain);
+        if found == Meaning::Unknown {
+            for prefix in &self.optional_prefixes {
+                let found = self.meaning_of(edition, &format!("{prefix}.{chain}"));
+                if found != Meaning::Unknown {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    fn meaning_of(&self, edition: usize, chain: &str) -> Meaning<'_> {
+        if let Some(entry) = self.entry(edition, chain) {
+            return Meaning::Operation(entry, None);
+        }
+        if let Some(dispatch) = self.dispatch.get(chain) {
+            return Meaning::Dispatch(dispatch);
+        }
+        if self.is_local(chain) {
+            return Meaning::Local;
+        }
+        for suffix in &self.suffixes {
+            if let Some(head) = chain.strip_suffix(suffix.tail.as_str())
+                && let Some(entry) = self.entry(edition, head)
+            {
+                return Meaning::Operation(entry, Some(suffix));
+            }
+        }
+        // The longest head that is a call of an operation makes the rest a matter of its result.
+        let mut head = chain;
+        while let Some(at) = head.rfind("()") {
+            head = &head[..at];
+            if let Some(entry) = self.entry(edition, head) {
+                return Meaning::Continuation(entry);
+            }
+        }
+        Meaning::Unknown
+    }
+
     /// What the chain requests in the recorded version; where that version does not have it, in the nearest lower one
     /// that does, else in the nearest higher one.
     fn entry(&self, edition: usize, chain: &str) -> Option<&OperationEntry> {
@@ -253,6 +254,11 @@ impl Package {
 }
 
 impl Server {
+    /// Any server of a vendor.
+    fn any() -> Self {
+        Self { host: String::new(), base: String::new(), also: vec![], named_only: false }
+    }
+
     /// Whether a host in lower case is (one of) this server's.
     pub fn covers(&self, host: &str) -> bool {
         match self.host.strip_prefix('*') {

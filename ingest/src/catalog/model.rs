@@ -40,6 +40,10 @@ pub struct Server {
     pub host: String,
     /// What precedes every template there: `/v1` where operations are written without it. No trailing `/`.
     pub base: String,
+    /// Other hosts of the vendor whose operations it answers as well.
+    pub also: Vec<String>,
+    /// Whether it answers only operations that name it (or one of `also`).
+    pub named_only: bool,
 }
 
 /// A client library of a vendor: what its modules export and what its members request.

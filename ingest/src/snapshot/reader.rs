@@ -359,8 +359,14 @@ impl<'a> Reader<'a> {
     }
 
     fn parse_line(&self) -> Result<Line, SnapshotError> {
-        serde_json::from_slice(&self.buffer)
-            .map_err(|error| SnapshotError::Malformed { line: self.line, reason: shown(&error.to_string(), 200) })
+        let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        serde_json::from_slice(line).map_err(|error| {
+            // The parser counts lines of its own, which would contradict ours.
+            let text = error.to_string();
+            let what = text.split(" at line ").next().unwrap_or_default();
+            let reason = format!("{} (column {})", shown(what, 200), error.column());
+            SnapshotError::Malformed { line: self.line, reason }
+        })
     }
 
     fn check_skipped(&mut self, skipped: &Skipped) -> Result<(), SnapshotError> {

@@ -24,6 +24,7 @@ pub(super) fn meet(change: &VendorChange, site: &Site<'_>) -> Option<Met> {
         return None;
     }
     let certain = Met { severity: change.severity, reason: None };
+    let at_most_potentially = Met { severity: change.severity.min(Severity::PotentiallyBreaking), reason: None };
     let call = site.call;
     match &change.change_kind {
         ChangeKind::OperationRemoved
@@ -34,9 +35,14 @@ pub(super) fn meet(change: &VendorChange, site: &Site<'_>) -> Option<Met> {
         ChangeKind::ParamRemoved
         | ChangeKind::ParamRenamed
         | ChangeKind::ParamTypeChanged
-        | ChangeKind::ParamTightened
         | ChangeKind::ParamDeprecated => match argument(call, &change.field) {
             Visible::Yes => Some(certain),
+            Visible::Hidden => Some(lowered(change, ARGS_NOT_VISIBLE)),
+            Visible::No => None,
+        },
+        // Most limits are corrections of a specification, and whether the argument keeps to it is not known.
+        ChangeKind::ParamTightened => match argument(call, &change.field) {
+            Visible::Yes => Some(at_most_potentially),
             Visible::Hidden => Some(lowered(change, ARGS_NOT_VISIBLE)),
             Visible::No => None,
         },

@@ -72,8 +72,13 @@ fn default_labels<'a>(client: &Client, index: &FeedIndex<'a>) -> Option<(&'a str
         let first = releases.first()?.default_api?;
         return releases.iter().all(|release| release.default_api == Some(first)).then_some((first, first));
     };
+    // A release that is listed without a default sends what the one before it sent.
     let at = |version: &Version| {
-        releases.iter().take_while(|release| release.version <= *version).last().and_then(|release| release.default_api)
+        releases
+            .iter()
+            .take_while(|release| release.version <= *version)
+            .filter_map(|release| release.default_api)
+            .last()
     };
     let high = match high {
         Some(high) => at(&high)?,
@@ -118,13 +123,13 @@ fn range_bounds(range: &str) -> Option<(Version, Option<Version>)> {
     };
     let high = match (operator, numbers.len()) {
         (">=", _) => None,
-        ("^", _) if low.major > 0 => below(low.major + 1, 0, 0),
+        ("^", _) if low.major > 0 => below(low.major.saturating_add(1), 0, 0),
         ("^", 1) => below(1, 0, 0),
-        ("^", _) if low.minor > 0 => below(0, low.minor + 1, 0),
+        ("^", _) if low.minor > 0 => below(0, low.minor.saturating_add(1), 0),
         ("^", 2) => below(0, 1, 0),
-        ("^", _) => below(0, 0, low.patch + 1),
-        ("~" | "x", 1) => below(low.major + 1, 0, 0),
-        ("~", _) | ("x", 2) => below(low.major, low.minor + 1, 0),
+        ("^", _) => below(0, 0, low.patch.saturating_add(1)),
+        ("~" | "x", 1) => below(low.major.saturating_add(1), 0, 0),
+        ("~", _) | ("x", 2) => below(low.major, low.minor.saturating_add(1), 0),
         _ => return None,
     };
     Some((low, high))

@@ -1,0 +1,279 @@
+//! The catalog of this build, asked as binding asks it.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+fn catalog() -> &'static Catalog {
+    Catalog::embedded().unwrap()
+}
+
+/// The operation of a chain on a client of `specifier` at a pinned version.
+fn at(specifier: &str, pinned: Option<&str>, chain: &str) -> Option<String> {
+    let catalog = catalog();
+    let module = catalog.module(specifier).unwrap();
+    let package = catalog.package_of(module.package);
+    match package.meaning(catalog.edition(module, pinned), chain) {
+        Meaning::Operation(entry, _) => Some(entry.operation.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+fn literal(host: &str, path: &str) -> UrlPattern {
+    UrlPattern { host: host.to_owned(), path: vec![UrlPart::Literal(path.to_owned())] }
+}
+
+fn routed(method: &str, url: &UrlPattern) -> Option<(String, String)> {
+    catalog().route(method, url).map(|(vendor, operation)| (vendor.id.clone(), operation.as_str().to_owned()))
+}
+
+#[test]
+fn the_embedded_files_are_those_of_the_folder_and_sound() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("catalog");
+    let folder: BTreeSet<String> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    let embedded: BTreeSet<String> = embedded::FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(embedded, folder);
+    assert!(embedded::FILES.is_sorted_by_key(|(name, _)| *name), "the version is a hash over the files in order");
+    assert_eq!(Catalog::load(&dir).unwrap().version(), catalog().version());
+    assert_eq!(check(catalog()), Vec::<String>::new());
+    for (name, _) in embedded::FILES {
+        let id = name.trim_end_matches(".json");
+        assert!(catalog().vendors().any(|vendor| vendor.id == id), "{name} is named after its vendor");
+    }
+}
+
+#[test]
+fn every_recorded_operation_is_reached_by_its_chain_in_its_version() {
+    let catalog = catalog();
+    let mut chains = 0;
+    for package in &catalog.packages {
+        for (chain, entries) in &package.chains {
+            for entry in entries {
+                let all: Vec<u8> = (0..u8::try_from(package.editions.len()).unwrap()).collect();
+                for edition in if entry.editions.is_empty() { &all } else { &entry.editions } {
+                    let meaning = package.meaning(usize::from(*edition), chain);
+                    assert_eq!(meaning, Meaning::Operation(&entry.entry, None), "{} `{chain}`", package.name);
+                    chains += 1;
+                }
+            }
+        }
+    }
+    assert!(chains > 14_000, "{chains} chains");
+    for (vendor, routes) in catalog.vendors.iter().zip(&catalog.routes) {
+        for route in routes {
+            let text = route.operation.as_str();
+            assert_eq!(text, text.trim(), "{}", vendor.id);
+        }
+    }
+}
+
+#[test]
+fn chains_of_well_known_clients_across_majors() {
+    let stripe = |pinned, chain| at("stripe", pinned, chain);
+    assert_eq!(stripe(Some("8.222.0"), "charges.create").as_deref(), Some("POST /v1/charges"));
+    assert_eq!(stripe(Some("14.25.0"), "charges.retrieve").as_deref(), Some("GET /v1/charges/{charge}"));
+    assert_eq!(
+        stripe(Some("23.1.0"), "subscriptions.retrieve").as_deref(),
+        Some("GET /v1/subscriptions/{subscription_exposed_id}")
+    );
+    assert_eq!(stripe(Some("^17.7.0"), "invoices.retrieveUpcoming").as_deref(), Some("GET /v1/invoices/upcoming"));
+    assert_eq!(stripe(Some("18.1.0"), "invoicePayments.list").as_deref(), Some("GET /v1/invoice_payments"));
+    assert_eq!(stripe(None, "customers.list().autoPagingToArray").as_deref(), Some("GET /v1/customers"));
+    assert_eq!(stripe(None, "files.create").as_deref(), Some("POST /v1/files"));
+    assert_eq!(stripe(None, "v2.core.accounts.retrieve").as_deref(), Some("GET /v2/core/accounts/{id}"));
+    assert_eq!(stripe(None, "charges"), None);
+
+    let openai = |pinned, chain| at("openai", pinned, chain);
+    assert_eq!(openai(Some("3.3.0"), "createChatCompletion").as_deref(), Some("POST /chat/completions"));
+    assert_eq!(openai(Some("4.104.0"), "files.del").as_deref(), Some("DELETE /files/{file_id}"));
+    assert_eq!(openai(Some("7.0.0"), "files.delete").as_deref(), Some("DELETE /files/{file_id}"));
+    assert_eq!(openai(Some("7.0.0"), "chat.completions.parse").as_deref(), Some("POST /chat/completions"));
+    assert_eq!(openai(Some("4.20.0"), "beta.assistants.list").as_deref(), Some("GET /assistants"));
+    assert_eq!(openai(None, "images.edit").as_deref(), Some("POST /images/edits"));
+    assert_eq!(at("@anthropic-ai/sdk", Some("0.20.0"), "messages.create").as_deref(), Some("POST /v1/messages"));
+
+    let github = |specifier, pinned, chain| at(specifier, pinned, chain);
+    let comments = Some("GET /repos/{owner}/{repo}/issues/{issue_number}/comments");
+    assert_eq!(github("@octokit/rest", Some("18.12.0"), "issues.listComments").as_deref(), comments);
+    assert_eq!(github("@octokit/rest", Some("22.0.0"), "rest.issues.listComments").as_deref(), comments);
+    assert_eq!(github("@actions/github", None, "rest.issues.listComments.endpoint.merge").as_deref(), comments);
+    assert_eq!(
+        github("probot", None, "repos.compareCommits").as_deref(),
+        Some("GET /repos/{owner}/{repo}/compare/{base}...{head}")
+    );
+    assert_eq!(github("octokit", None, "graphql").as_deref(), Some("POST /graphql"));
+
+    assert_eq!(at("@slack/web-api", None, "chat.postMessage").as_deref(), Some("POST /api/chat.postMessage"));
+    assert_eq!(at("@slack/web-api", None, "filesUploadV2").as_deref(), Some("POST /api/files.completeUploadExternal"));
+    let s3 = "@aws-sdk/client-s3";
+    assert_eq!(at(s3, Some("3.600.0"), "send(PutObjectCommand)").as_deref(), Some("PUT /{Key+} (PutObject)"));
+    assert_eq!(at(s3, None, "putObject").as_deref(), Some("PUT /{Key+} (PutObject)"));
+    assert_eq!(at("@aws-sdk/lib-dynamodb", None, "send(PutCommand)").as_deref(), Some("POST / (PutItem)"));
+    assert_eq!(at("@aws-sdk/client-dynamodb", None, "send(GetItemCommand)").as_deref(), Some("POST / (GetItem)"));
+    let supabase = |chain| at("@supabase/supabase-js", Some("2.40.0"), chain);
+    assert_eq!(supabase("from().select").as_deref(), Some("GET /rest/v1/{table}"));
+    assert_eq!(supabase("auth.signInWithPassword").as_deref(), Some("POST /auth/v1/token"));
+    assert_eq!(supabase("storage.from().upload").as_deref(), Some("POST /storage/v1/object/{bucket}/{path}"));
+    let messages = Some("POST /2010-04-01/Accounts/{AccountSid}/Messages.json");
+    assert_eq!(at("twilio", Some("3.84.1"), "messages.create").as_deref(), messages);
+    assert_eq!(at("twilio", Some("5.0.0"), "messages.create").as_deref(), messages);
+    assert_eq!(
+        at("googleapis", None, "gmail.v1.users.messages.send").as_deref(),
+        Some("POST /gmail/v1/users/{userId}/messages/send")
+    );
+    assert_eq!(at("@linear/sdk", None, "createIssue").as_deref(), Some("POST /graphql (issueCreate)"));
+    assert_eq!(at("resend", Some("3.2.0"), "emails.send").as_deref(), Some("POST /emails"));
+    assert_eq!(at("mailgun.js", None, "messages.create").as_deref(), Some("POST /v3/{domain_name}/messages"));
+}
+
+#[test]
+fn what_is_no_operation_says_what_it_is() {
+    let catalog = catalog();
+    let meaning = |specifier: &str, chain: &str| {
+        let package = catalog.package(specifier).unwrap();
+        package.meaning(package.edition(None), chain)
+    };
+    assert_eq!(meaning("stripe", "webhooks.constructEvent"), Meaning::Local);
+    assert_eq!(meaning("stripe", "webhooks.signature.verifyHeader"), Meaning::Local);
+    assert_eq!(meaning("@supabase/supabase-js", "storage.from().getPublicUrl"), Meaning::Local);
+    assert_eq!(meaning("octokit", "log.debug"), Meaning::Local);
+    assert!(matches!(meaning("octokit", "request"), Meaning::Dispatch([Dispatch::Route { argument: 0, keys: 1 }])));
+    assert!(matches!(meaning("octokit", "paginate"), Meaning::Dispatch([_, Dispatch::Reference { .. }])));
+    assert!(matches!(meaning("@aws-sdk/client-s3", "send"), Meaning::Dispatch([Dispatch::Command { argument: 0 }])));
+    assert!(matches!(
+        meaning("@slack/web-api", "apiCall"),
+        Meaning::Dispatch([Dispatch::Chain { argument: 0, keys: 1 }])
+    ));
+    assert!(matches!(meaning("@supabase/supabase-js", "from().insert().select().single"), Meaning::Continuation(_)));
+    assert_eq!(meaning("stripe", "charges.crate"), Meaning::Unknown);
+}
+
+#[test]
+fn envelopes_and_argument_positions() {
+    let catalog = catalog();
+    let envelope = |specifier: &str, pinned: &str| {
+        let module = catalog.module(specifier).unwrap();
+        let package = catalog.package_of(module.package);
+        package.editions[catalog.edition(module, Some(pinned))].envelope.clone()
+    };
+    assert_eq!(envelope("stripe", "17.0.0"), None);
+    assert_eq!(envelope("@octokit/rest", "21.1.1").as_deref(), Some("data"));
+    assert_eq!(envelope("openai", "3.3.0").as_deref(), Some("data"));
+    assert_eq!(envelope("openai", "4.20.0"), None);
+    assert_eq!(envelope("resend", "1.0.0"), None);
+    assert_eq!(envelope("resend", "3.0.0").as_deref(), Some("data"));
+    assert_eq!(envelope("plaid", "8.0.0"), None);
+    assert_eq!(envelope("plaid", "12.0.0").as_deref(), Some("data"));
+    let arguments = |specifier: &str, chain: &str| {
+        let package = catalog.package(specifier).unwrap();
+        match package.meaning(package.edition(None), chain) {
+            Meaning::Operation(entry, _) => entry.arguments,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(arguments("stripe", "charges.capture"), Arguments::AfterPath);
+    assert_eq!(arguments("octokit", "graphql"), Arguments::At(1));
+    assert_eq!(arguments("googleapis", "drive.v3.files.create"), Arguments::Nested);
+    assert_eq!(arguments("@supabase/supabase-js", "auth.resetPasswordForEmail"), Arguments::At(1));
+}
+
+#[test]
+fn what_imports_give() {
+    let catalog = catalog();
+    let client = |id: ShapeId| catalog.shape(id).client.clone().map(|client| client.prefix);
+    let new = |specifier: &str, name: &str| catalog.shape(catalog.exported(specifier, name)?).construct;
+    let called = |id: ShapeId| catalog.shape(id).call;
+    let member = |id: ShapeId, name: &str| catalog.shape(id).members.get(name).copied();
+    assert_eq!(client(new("stripe", "default").unwrap()).as_deref(), Some(""));
+    assert_eq!(client(called(catalog.exported("stripe", "*").unwrap()).unwrap()).as_deref(), Some(""));
+    assert_eq!(client(catalog.declared("stripe", "Stripe").unwrap()).as_deref(), Some(""));
+    assert_eq!(new("openai", "AzureOpenAI"), None, "Azure is not this vendor");
+    let app = new("@slack/bolt", "App").unwrap();
+    let slack = catalog.shape(member(app, "client").unwrap());
+    assert_eq!(catalog.package_of(slack.package).name, "@slack/web-api");
+    let (parameter, listener) = catalog.shape(member(app, "command").unwrap()).callback.unwrap();
+    assert_eq!((parameter, member(listener, "client").is_some()), (0, true));
+    assert!(member(catalog.declared("probot", "Context").unwrap(), "octokit").is_some());
+    let plugin = member(catalog.exported("@octokit/core", "Octokit").unwrap(), "plugin").unwrap();
+    assert_eq!(called(plugin), catalog.exported("@octokit/core", "Octokit"), "a class with plugins is that class");
+    let gmail = called(member(catalog.exported("googleapis", "google").unwrap(), "gmail").unwrap()).unwrap();
+    assert_eq!(catalog.shape(gmail).client.as_ref().unwrap().selector.as_deref(), Some("version"));
+    let put = new("@aws-sdk/client-s3", "PutObjectCommand").unwrap();
+    assert_eq!(catalog.shape(put).command.as_deref(), Some("send(PutObjectCommand)"));
+    let admin = catalog.exported("firebase-admin", "default").unwrap();
+    assert_eq!(client(called(member(admin, "auth").unwrap()).unwrap()).as_deref(), Some("auth"));
+    assert_eq!(
+        client(called(catalog.exported("@supabase/ssr", "createServerClient").unwrap()).unwrap()).as_deref(),
+        Some("")
+    );
+    assert!(client(catalog.declared("@supabase/supabase-js", "SupabaseClient").unwrap()).is_some());
+    assert!(catalog.module("@stripe/stripe-js").is_none(), "the browser library is another product");
+}
+
+#[test]
+fn plain_requests_reach_one_template_of_the_host_or_nothing() {
+    let found =
+        |method: &str, host: &str, path: &str| routed(method, &literal(host, path)).map(|(_, operation)| operation);
+    assert_eq!(found("GET", "api.stripe.com", "/v1/charges/ch_1").as_deref(), Some("GET /v1/charges/{charge}"));
+    assert_eq!(found("POST", "API.STRIPE.COM", "/v1/charges?x=1").as_deref(), Some("POST /v1/charges"));
+    assert_eq!(found("GET", "api.stripe.com", "/v1/nothing/here"), None);
+    assert_eq!(found("GET", "example.com", "/v1/charges"), None);
+    assert_eq!(found("POST", "files.stripe.com", "/v1/files").as_deref(), Some("POST /v1/files"));
+    assert_eq!(found("POST", "files.stripe.com", "/v1/charges"), None, "that host answers files only");
+    assert_eq!(found("POST", "api.openai.com", "/v1/chat/completions").as_deref(), Some("POST /chat/completions"));
+    assert_eq!(found("POST", "api.openai.com", "/chat/completions"), None, "the base is part of the address");
+    assert_eq!(found("POST", "slack.com", "/api/chat.postMessage").as_deref(), Some("POST /api/chat.postMessage"));
+    assert_eq!(found("GET", "abc.supabase.co", "/rest/v1/todos").as_deref(), Some("GET /rest/v1/{table}"));
+    assert_eq!(found("GET", "www.googleapis.com", "/youtube/v3/channels").as_deref(), Some("GET /youtube/v3/channels"));
+    assert_eq!(found("POST", "verify.twilio.com", "/v2/Services").as_deref(), Some("POST /v2/Services"));
+    assert_eq!(
+        routed("GET", &literal("api-ssl.bitly.com", "/v4/bitlinks/bit.ly/abc")),
+        Some(("bitly".to_owned(), "GET /v4/bitlinks/{bitlink}".to_owned()))
+    );
+    assert_eq!(
+        routed("PATCH", &literal("api.vercel.com", "/v1/edge-config/e/items")),
+        Some(("vercel".to_owned(), "PATCH /v1/edge-config/{edgeConfigId}/items".to_owned()))
+    );
+    let deal = UrlPattern {
+        host: "api.hubapi.com".to_owned(),
+        path: vec![UrlPart::Literal("/crm/v3/objects/0-3/".to_owned()), UrlPart::Value],
+    };
+    assert_eq!(
+        routed("GET", &deal).map(|(_, operation)| operation).as_deref(),
+        Some("GET /crm/v3/objects/0-3/{dealId}")
+    );
+    assert_eq!(catalog().vendor_of_host("api.mistral.ai").map(|vendor| vendor.id.as_str()), None);
+    assert_eq!(catalog().vendor_of_host("api.openai.com").map(|vendor| vendor.id.as_str()), Some("openai"));
+    let github = catalog().package("octokit").unwrap().vendor;
+    let route = |method, path: &str| catalog().route_text(github, method, &[UrlPart::Literal(path.to_owned())]);
+    assert_eq!(
+        route("POST", "/app-manifests/:code/conversions").unwrap().as_str(),
+        "POST /app-manifests/{code}/conversions"
+    );
+    assert_eq!(route("HEAD", "/installation/repositories").unwrap().as_str(), "HEAD /installation/repositories");
+    assert_eq!(
+        route("GET", "/repos/{owner}/{repo}/actions/variables/{name}").unwrap().as_str(),
+        "GET /repos/{owner}/{repo}/actions/variables/{name}"
+    );
+}
+
+#[test]
+fn a_file_that_is_wrong_is_refused_with_the_reason() {
+    let load = |text: &str| load::from_files([("x.json", text)].into_iter()).map(|_| ()).map_err(|e| e.to_string());
+    assert!(load("{").unwrap_err().contains("`x.json` is not a vendor file"));
+    assert!(load(r#"{"format":2,"vendor":"x"}"#).unwrap_err().contains("format 2 is not 1"));
+    let package = |shapes: &str, operations: &str| {
+        format!(
+            r#"{{"format":1,"vendor":"x","packages":[{{"name":"x","editions":[{{"version":"1.0.0"}}],
+                "modules":[{{"specifiers":["x"],"exports":{{"X":"X"}}}}],"shapes":{shapes},"operations":{operations}}}]}}"#
+        )
+    };
+    assert!(load(&package("{}", "{}")).unwrap_err().contains("no shape `X`"));
+    assert!(load(&package(r#"{"X":{}}"#, r#"{"get /a":["a"]}"#)).unwrap_err().contains("no operation"));
+    assert!(load(&package(r#"{"X":{}}"#, r#"{"GET /a":["a @7"]}"#)).unwrap_err().contains("unknown version"));
+    assert_eq!(load(&package(r#"{"X":{}}"#, r#"{"GET /a":["a @1"]}"#)), Ok(()));
+}

@@ -1,0 +1,228 @@
+//! Addresses of repositories, believed only after they were looked at.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sync_core::text::shown;
+use url::{Host, Url};
+
+/// Longest address, in bytes.
+const MAX_LENGTH: usize = 2048;
+
+/// An address that may be fetched from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteUrl(Url);
+
+/// An address that is refused before anything starts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{url}` is refused as a repository's address: {reason}")]
+pub struct UrlError {
+    url: String,
+    reason: &'static str,
+}
+
+impl UrlError {
+    /// What to do about it.
+    pub const fn next_step(&self) -> &'static str {
+        "give an address such as https://example.com/acme/billing"
+    }
+}
+
+impl RemoteUrl {
+    /// An address that anyone may have given: https to a public host, without credentials.
+    pub fn public(text: &str) -> Result<Self, UrlError> {
+        let refused = |reason| UrlError { url: without_secrets(text), reason };
+        let url = parse(text).map_err(refused)?;
+        if url.scheme() != "https" {
+            return Err(refused("only https is fetched from"));
+        }
+        match url.host() {
+            Some(Host::Domain(name)) if is_local_name(name) => Err(refused("its host is this machine")),
+            Some(Host::Ipv4(address)) if !is_public_v4(address) => Err(refused("its host is not a public address")),
+            Some(Host::Ipv6(address)) if !is_public_v6(address) => Err(refused("its host is not a public address")),
+            Some(_) => Ok(Self(url)),
+            None => Err(refused("it names no host")),
+        }
+    }
+
+    /// An address that the operator of this machine typed: also hosts of a private network, and `file://`.
+    pub fn local(text: &str) -> Result<Self, UrlError> {
+        let refused = |reason| UrlError { url: without_secrets(text), reason };
+        let url = parse(text).map_err(refused)?;
+        match url.scheme() {
+            "https" if url.has_host() => Ok(Self(url)),
+            "file" if url.host().is_none() => Ok(Self(url)),
+            _ => Err(refused("only https and file are fetched from")),
+        }
+    }
+
+    /// The address.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// `https` or `file`.
+    pub fn scheme(&self) -> &str {
+        self.0.scheme()
+    }
+}
+
+impl fmt::Display for RemoteUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The name that a repository has by default: the path of its address, in the letters that names have.
+pub fn repository_name(url: &RemoteUrl) -> String {
+    let path = url.0.path().trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let plain =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c.to_ascii_lowercase() } else { '-' };
+    let parts: Vec<String> =
+        path.split('/').filter(|part| !part.is_empty()).map(|part| part.chars().map(plain).collect()).collect();
+    // The end of a path tells repositories apart, not its beginning.
+    let mut name = parts.join("/");
+    let excess = name.len().saturating_sub(100);
+    name.drain(..excess);
+    name.trim_matches('/').to_owned()
+}
+
+fn parse(text: &str) -> Result<Url, &'static str> {
+    if text.len() > MAX_LENGTH {
+        return Err("it is too long");
+    }
+    if text.starts_with('-') {
+        return Err("it starts like an option");
+    }
+    if text.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err("it holds characters that addresses do not have");
+    }
+    // `ext::sh -c …` and its like name a program to run; `host:path` is ssh.
+    let (scheme, _) = text.split_once("://").ok_or("it has no scheme such as https://")?;
+    if scheme.contains(':') {
+        return Err("it names a transport helper");
+    }
+    let url = Url::parse(text).map_err(|_| "it is not a valid address")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it holds a user or a password, which belong into a credential");
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("it has a query or a fragment");
+    }
+    if url.path().trim_matches('/').is_empty() {
+        return Err("it names no repository on that host");
+    }
+    Ok(url)
+}
+
+/// For messages: what stands before an `@` may be a password.
+fn without_secrets(text: &str) -> String {
+    let text = match (text.find("://"), text.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => format!("{}://…{}", &text[..scheme], &text[at..]),
+        _ => text.to_owned(),
+    };
+    shown(&text, 200)
+}
+
+fn is_local_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, ..] = address.octets();
+    let is_shared = a == 100 && (64..128).contains(&b);
+    let is_benchmark = a == 198 && (b == 18 || b == 19);
+    !(address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_unspecified()
+        || address.is_broadcast()
+        || address.is_documentation()
+        || address.is_multicast()
+        || a == 0
+        || a >= 240
+        || is_shared
+        || is_benchmark)
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    if let Some(v4) = address.to_ipv4_mapped() {
+        return is_public_v4(v4);
+    }
+    // Only what is handed out to the internet, without the ranges that embed an IPv4 address or document.
+    let [first, second, ..] = address.segments();
+    let is_global = first & 0xe000 == 0x2000;
+    let embeds_v4 = first == 0x2002 || (first == 0x2001 && second == 0);
+    is_global && !embeds_v4 && !(first == 0x2001 && second == 0x0db8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_addresses_are_refused_before_anything_starts() {
+        for text in [
+            "ext::sh -c touch% /tmp/x",
+            "ext::https://example.com/a",
+            "file:///etc",
+            "ssh://git@example.com/a/b",
+            "git@example.com:a/b",
+            "git://example.com/a/b",
+            "http://example.com/a/b",
+            "--upload-pack=touch x",
+            "-c core.sshCommand=x",
+            "/etc/passwd",
+            "../x",
+            "https://user:secret@example.com/a/b",
+            "https://token@example.com/a/b",
+            "https://example.com",
+            "https://example.com/",
+            "https://example.com/a?b",
+            "https://example.com/a#b",
+            "https://exa mple.com/a",
+            "https://example.com/a\nb",
+            "https://example.com\\@127.0.0.1/a",
+            "https://localhost/a/b",
+            "https://api.localhost./a/b",
+            "https://127.0.0.1/a/b",
+            "https://2130706433/a/b",
+            "https://0177.0.0.1/a/b",
+            "https://0x7f.1/a/b",
+            "https://169.254.169.254/latest/meta-data",
+            "https://10.0.0.1/a/b",
+            "https://100.64.0.1/a/b",
+            "https://[::1]/a/b",
+            "https://[::ffff:127.0.0.1]/a/b",
+            "https://[2002:7f00:1::]/a/b",
+            "https://[fd00::1]/a/b",
+            "https://[fe80::1]/a/b",
+        ] {
+            let error = RemoteUrl::public(text).unwrap_err();
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+        assert!(RemoteUrl::public(&format!("https://example.com/{}", "a".repeat(3000))).is_err());
+        for text in ["ssh://example.com/a", "http://example.com/a", "file://host/a", "ext::a", "https://u@host/a"] {
+            assert!(RemoteUrl::local(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_addresses_are_taken_and_name_their_repository() {
+        for (text, name) in [
+            ("https://github.com/Acme/Billing.git", "acme/billing"),
+            ("https://github.com/acme/billing/", "acme/billing"),
+            ("https://gitlab.example.com:8443/a/b/c d", ""),
+            ("https://gitlab.example.com:8443/a/b/c%20d", "a/b/c-20d"),
+            ("https://8.8.8.8/a", "a"),
+            ("https://[2606:4700::1111]/a", "a"),
+        ] {
+            let named = RemoteUrl::public(text).map(|url| repository_name(&url)).unwrap_or_default();
+            assert_eq!(named, name, "{text}");
+        }
+        assert_eq!(repository_name(&RemoteUrl::local("file:///srv/git/x.git").unwrap()), "srv/git/x");
+        assert!(RemoteUrl::local("https://127.0.0.1/a").is_ok());
+    }
+}
