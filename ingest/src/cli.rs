@@ -3,6 +3,7 @@
 //! Errors go to stderr as `error: what; next: what to do`. Exit codes: 0 done (also when partial), 1 failed, 2 bad
 //! use, 3 refused by the gate.
 
+mod feed;
 mod index;
 mod parse;
 
@@ -11,9 +12,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use feed::run_feed;
 pub use index::{IndexArgs, run_index};
 pub use parse::run_parse;
 
+use crate::feed::cli::FeedArgs;
 use crate::pool::ParseCommand;
 
 /// Done.
@@ -34,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Index(IndexArgs),
+    Feed(FeedArgs),
     /// Parses files given on stdin; the index starts this by itself.
     #[command(hide = true)]
     Parse,
@@ -46,6 +50,7 @@ pub fn main() -> ExitCode {
             Ok(executable) => run_index(&args, ParseCommand { executable, args: vec!["parse".into()] }),
             Err(error) => fail(&format!("the path of this executable is unknown: {error}"), "run it by its path"),
         },
+        Command::Feed(args) => run_feed(args),
         Command::Parse => run_parse(),
     }
 }

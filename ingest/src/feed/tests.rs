@@ -1,5 +1,6 @@
 //! From the embedded records to a signed feed and back.
 
+mod http;
 mod probes;
 
 use sync_core::change::VendorFeed;
