@@ -6,7 +6,7 @@
 //! leaves but `unavailable`.
 //!
 //! Actions are `<door>[:<name>]`: `mcp.initialize`, `mcp.tools/list`, `mcp.tools/call:sync_whats_at_risk`,
-//! `mcp.resources/read:feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`. They are
+//! `mcp.resources/read:sync://feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`. They are
 //! words of ours and never text of the request; arguments appear as a keyed digest.
 
 pub mod refusals;
@@ -50,6 +50,8 @@ pub struct Asker {
     pub protocol: Protocol,
     /// Protocol and method, the first part of the audit row's action: `mcp.tools/call`.
     pub door: &'static str,
+    /// When the request came in: its budget of two seconds counts from here.
+    pub began: Instant,
     /// The peer's address, or the one a trusted proxy reported.
     pub client_ip: Option<IpAddr>,
     /// The one repository an address like `/mcp/acme/billing` pins every answer to.
@@ -157,11 +159,10 @@ impl Auditor {
         T: Send,
         F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, AnswerError>> + Send,
     {
-        let started = Instant::now();
         let mut event = self.event(asker, Some(question), Some(arguments));
         let noted = Arc::new(Mutex::new(Noted::default()));
-        let attempt = self.attempt(asker, event.clone(), started, noted.clone(), answer);
-        let error = match timeout_at(started + ANSWER_BUDGET, AssertUnwindSafe(attempt).catch_unwind()).await {
+        let attempt = self.attempt(asker, event.clone(), noted.clone(), answer);
+        let error = match timeout_at(asker.began + ANSWER_BUDGET, AssertUnwindSafe(attempt).catch_unwind()).await {
             Ok(Ok(Ok(value))) => {
                 asker.ledger.set(LedgerState::Committed);
                 return Ok(value);
@@ -180,8 +181,8 @@ impl Auditor {
         event.outcome = event.outcome.or(Some(outcome_of(error.code)));
         event.code = Some(error.code.as_str().to_owned());
         event.repository = noted.repository;
-        event.duration = Some(started.elapsed());
-        match self.commit_within(asker, &event, started + TOTAL_BUDGET).await {
+        event.duration = Some(asker.began.elapsed());
+        match self.commit(asker, &event).await {
             Ok(()) => Err(error),
             Err(Unrecorded) => Err(AnswerError::unavailable()),
         }
@@ -212,18 +213,17 @@ impl Auditor {
         outcome: Outcome,
         code: Option<&str>,
     ) -> Result<(), Unrecorded> {
-        let started = Instant::now();
         let mut event = self.event(asker, question, arguments);
         event.outcome = Some(outcome);
         event.code = code.map(str::to_owned);
-        self.commit_within(asker, &event, started + ANSWER_BUDGET).await
+        event.duration = Some(asker.began.elapsed());
+        self.commit(asker, &event).await
     }
 
     async fn attempt<T, F>(
         &self,
         asker: &Asker,
         mut event: AuditEvent,
-        started: Instant,
         noted: Arc<Mutex<Noted>>,
         answer: F,
     ) -> Result<T, AnswerError>
@@ -237,7 +237,7 @@ impl Auditor {
         event.outcome = Some(Outcome::Ok);
         event.repository = noted.repository;
         event.rows = noted.rows;
-        event.duration = Some(started.elapsed());
+        event.duration = Some(asker.began.elapsed());
         reading.tx.record_event(&event).await.map_err(|error| unwritten(&error))?;
         reading.tx.commit().await.map_err(|error| unwritten(&error))?;
         Ok(value)
@@ -245,13 +245,13 @@ impl Auditor {
 
     /// Commits a row in a transaction of its own. The event keeps its id: where the first transaction did commit, but
     /// too late for its caller, this one conflicts with it, and there is still exactly one row.
-    async fn commit_within(&self, asker: &Asker, event: &AuditEvent, deadline: Instant) -> Result<(), Unrecorded> {
+    async fn commit(&self, asker: &Asker, event: &AuditEvent) -> Result<(), Unrecorded> {
         let insert = async {
             let mut tx = self.store.begin(&asker.principal).await?;
             tx.record_event(event).await?;
             tx.commit().await
         };
-        let result = match timeout_at(deadline, insert).await {
+        let result = match timeout_at(asker.began + TOTAL_BUDGET, insert).await {
             Ok(Ok(()) | Err(StoreError::Conflict(_))) => Ok(()),
             Ok(Err(error)) => {
                 tracing::error!(%error, action = event.action, request_id = %asker.request_id, "an audit row could not be written");

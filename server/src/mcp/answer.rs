@@ -23,7 +23,11 @@ const MAX_REPLY_BYTES: usize = 8 * 1024 * 1024;
 const VERSION_HEADER: &str = "mcp-protocol-version";
 
 const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i32 = -32602;
 const INTERNAL_ERROR: i32 = -32603;
+
+const OTHER_FORM: &str = "`params` do not have the form that the method needs";
 
 /// Answers the message in `bytes`.
 pub(super) async fn answer(door: Door, mut asker: Asker, parts: Parts, bytes: Bytes) -> Response {
@@ -87,15 +91,17 @@ async fn ask_library(door: &Door, asker: &Asker, mut parts: Parts, message: &Mes
     };
     let json =
         head.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    // To the library, known methods with parameters of another form are unknown methods.
+    if message.is_served() && rpc_error_code(&bytes) == Some(METHOD_NOT_FOUND) {
+        return reply::error(StatusCode::BAD_REQUEST, id, INVALID_PARAMS, OTHER_FORM, None);
+    }
     if json || head.status.is_success() {
         return Response::from_parts(head, Body::from(bytes));
     }
     // The library says some of this in plain text, and calls a message whose parameters it cannot read a wrong kind of
     // body; a client gets a JSON-RPC error.
     let (status, reason) = match head.status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            (StatusCode::BAD_REQUEST, "the parameters do not have the form that the method needs".to_owned())
-        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => (StatusCode::BAD_REQUEST, OTHER_FORM.to_owned()),
         status => (status, sync_core::text::shown(&String::from_utf8_lossy(&bytes), 300)),
     };
     let code = if status.is_server_error() { INTERNAL_ERROR } else { INVALID_REQUEST };
@@ -124,11 +130,11 @@ async fn written_down(door: &Door, asker: &Asker, message: Option<&Message>, tol
 
 /// How a reply that no answer made ended: the JSON-RPC code is the row's code.
 fn outcome(status: StatusCode, bytes: &[u8]) -> (Outcome, Option<String>) {
-    let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    if let Some(code) = body.pointer("/error/code").and_then(Value::as_i64) {
+    if let Some(code) = rpc_error_code(bytes) {
         let outcome = if code == i64::from(INTERNAL_ERROR) { Outcome::Error } else { Outcome::Refused };
         return (outcome, Some(format!("rpc_{code}")));
     }
+    let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
     if body.pointer("/result/isError") == Some(&Value::Bool(true)) {
         return (Outcome::Error, Some("internal".to_owned()));
     }
@@ -137,6 +143,15 @@ fn outcome(status: StatusCode, bytes: &[u8]) -> (Outcome, Option<String>) {
     } else {
         (Outcome::Refused, Some(format!("http_{}", status.as_u16())))
     }
+}
+
+fn rpc_error_code(bytes: &[u8]) -> Option<i64> {
+    // Most replies are results, some of them long: only what begins like an error is parsed.
+    let head = &bytes[..bytes.len().min(512)];
+    if !head.windows(7).any(|window| window == b"\"error\"") {
+        return None;
+    }
+    serde_json::from_slice::<Value>(bytes).ok()?.pointer("/error/code")?.as_i64()
 }
 
 #[cfg(test)]

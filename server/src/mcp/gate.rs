@@ -13,10 +13,11 @@ use http::{HeaderMap, Method, StatusCode, header};
 use sync_core::ids::RequestId;
 use sync_core::principal::{Principal, Scope};
 use sync_store::{Outcome, Protocol};
+use tokio::time::{Instant, timeout_at};
 
 use super::message::{MALFORMED, Message};
 use super::{Door, MAX_BODY_BYTES, answer, is_repository_name, reply};
-use crate::audit::{Asker, AuditLedger};
+use crate::audit::{Asker, AuditLedger, TOTAL_BUDGET};
 use crate::http::names::Foreign;
 use crate::http::problem::Problem;
 use crate::http::{challenge, client_address, well_known};
@@ -40,14 +41,16 @@ struct Entrance {
     door: Door,
     request_id: RequestId,
     client_ip: Option<IpAddr>,
+    began: Instant,
 }
 
 async fn enter(door: Door, pin: Option<String>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let entrance = Entrance {
+    let mut entrance = Entrance {
         request_id: parts.extensions.get().copied().unwrap_or_else(|| RequestId::at(door.app.clock.now())),
         client_ip: client_address::of(&parts.headers, &parts.extensions, door.app.config.forwarded_hops),
         door,
+        began: Instant::now(),
     };
     if let Err(foreign) = entrance.door.app.names.check(&parts.headers, &parts.uri) {
         return entrance.turn_away(foreign_problem(foreign));
@@ -78,7 +81,11 @@ async fn enter(door: Door, pin: Option<String>, request: Request) -> Response {
     if let Some(problem) = head_problem(&parts) {
         return entrance.refuse(principal, MALFORMED, problem).await;
     }
-    let bytes = match read(body).await {
+    // How long a client takes to send its message is not taken from the budget of the answer.
+    let spent = entrance.began.elapsed();
+    let body = read(body).await;
+    entrance.began = Instant::now() - spent;
+    let bytes = match body {
         Ok(bytes) => bytes,
         Err(problem) => return entrance.refuse(principal, MALFORMED, problem).await,
     };
@@ -98,7 +105,11 @@ impl Entrance {
             // Which of two would count? Neither: empty text is no credential.
             _ => Some(&b""[..]),
         };
-        self.door.app.authenticator.authenticate(credential).await
+        let authenticated = self.door.app.authenticator.authenticate(credential);
+        match timeout_at(self.began + TOTAL_BUDGET, authenticated).await {
+            Ok(authenticated) => authenticated,
+            Err(_elapsed) => Err(NotAuthenticated::Unavailable),
+        }
     }
 
     /// Answers a request of no organization: counted, not written down.
@@ -126,6 +137,7 @@ impl Entrance {
             request_id: self.request_id,
             protocol: Protocol::Mcp,
             door: action,
+            began: self.began,
             client_ip: self.client_ip,
             pinned_repository,
             ledger: AuditLedger::default(),

@@ -207,6 +207,11 @@ impl ServerHandler for Handler {
     }
 }
 
+/// The parameter that modern clients mirror into a header (SEP-2243), which the library compares with the message. One
+/// that is rarely given and says little, since proxies write headers into their logs; older revisions have no such
+/// headers and nothing changes for them.
+const MIRRORED: &str = "ref";
+
 /// The tools as they are listed, made once.
 static LISTED: LazyLock<Vec<(&'static Known, Tool)>> =
     LazyLock::new(|| tools::all().iter().map(|known| (known, as_listed(known))).collect());
@@ -222,7 +227,11 @@ fn as_listed(known: &Known) -> Tool {
         .destructive(hints.destructive)
         .idempotent(hints.idempotent)
         .open_world(hints.open_world);
-    Tool::new(known.name, known.description, Arc::new(known.input_schema.clone()))
+    let mut input = known.input_schema.clone();
+    if let Some(reference) = input.get_mut("properties").and_then(|properties| properties.get_mut(MIRRORED)) {
+        reference["x-mcp-header"] = json!("Ref");
+    }
+    Tool::new(known.name, known.description, Arc::new(input))
         .with_title(known.title)
         .with_raw_output_schema(Arc::new(known.output_schema.clone()))
         .with_annotations(annotations)

@@ -59,6 +59,17 @@ const DOORS: [(&str, &str); 17] = [
     ("notifications/cancelled", "mcp.notifications/cancelled"),
 ];
 
+/// Methods that are served in every revision that has them and take parameters.
+const SERVED: [&str; 7] = [
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/read",
+    "completion/complete",
+];
+
 const TOOLS_CALL: &str = "mcp.tools/call";
 const PROMPTS_GET: &str = "mcp.prompts/get";
 const RESOURCES_LIST: &str = "mcp.resources/list";
@@ -118,6 +129,11 @@ impl Message {
         Value::Object(params.iter().filter(|(key, _)| *key != "_meta").map(|(k, v)| (k.clone(), v.clone())).collect())
     }
 
+    /// Whether its method is one that is served, so that "method not found" can only mean parameters of another form.
+    pub fn is_served(&self) -> bool {
+        self.id.is_some() && SERVED.contains(&self.method.as_str())
+    }
+
     /// Whether it calls a tool, whose errors an agent sees.
     pub fn calls_a_tool(&self) -> bool {
         self.door == TOOLS_CALL && self.id.is_some()
@@ -131,7 +147,9 @@ fn question(door: &str, params: Option<&Value>) -> Option<&'static str> {
     match door {
         TOOLS_CALL => Some(tools::find(named("name")).map_or(UNKNOWN, |tool| tool.name)),
         PROMPTS_GET => Some(super::prompts::find(named("name")).unwrap_or(UNKNOWN)),
-        RESOURCES_READ => Some(if super::resources::vendor_of(named("uri")).is_some() { "feed" } else { UNKNOWN }),
+        RESOURCES_READ => {
+            Some(if super::resources::vendor_of(named("uri")).is_some() { "sync://feed" } else { UNKNOWN })
+        }
         _ => None,
     }
 }
