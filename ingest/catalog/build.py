@@ -35,6 +35,8 @@ def snake(name):
     plus = "+" if "+" in name else ""
     name = re.sub(r"\d+$", "", name.strip("+"))
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    if name == "arg":
+        return plus + "id"
     if re.fullmatch(r"[a-z]{3,}id", name) and not name.endswith("sid"):
         name = name[:-2] + "_id"
     return plus + name
@@ -133,13 +135,15 @@ READERS = {"plain": plain, "aws": aws, "google": google, "graphql": graphql, "sh
 
 
 def vendor_names(folder):
-    """Erased operation -> template as the vendor's own change records write it."""
+    """(vendor, erased operation) -> template as the vendor's own change records write it."""
     names = collections.defaultdict(collections.Counter)
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))) if folder else []:
         records = json.load(open(path, encoding="utf-8"))
         for record in records if isinstance(records, list) else []:
+            if "package" in record:
+                continue  # Made by comparing recordings, so no word of the vendor's.
             operation = record.get("operation") or ""
-            if re.match(r"[A-Z]+ /", operation) and "{" in operation and "{id}" not in operation:
+            if re.fullmatch(r"[A-Z]+ /[^ ]*", operation):
                 vendor = record.get("vendor") or re.sub(r"^feed-|-changelog|\.json$", "", os.path.basename(path))
                 names[vendor, erase(operation)][operation] += 1
     return {key: min(counter, key=lambda text: (-counter[text], text)) for key, counter in names.items()}
@@ -150,7 +154,7 @@ def build(file, recordings, names):
     recording = file.get("recording", {})
     servers = {server["host"]: server.get("named_only", False) for server in file.get("servers", [])}
     rules = recording.get("rules", {})
-    routes = []
+    routes, known = [], set()
     for package in file.get("packages", []):
         wanted = recording.get("packages", {}).get(package["name"], [])
         majors = [int(edition["version"].split(".")[0]) for edition in package["editions"]]
@@ -178,7 +182,7 @@ def build(file, recordings, names):
                 # The vendor's own name for a parameter: its specification, its change records, else what was recorded.
                 rank = 0 if replaced or in_spec else 2
                 text = operation
-                if (vendor, key) in names and rank:
+                if rank and "{id}" not in names.get((vendor, key), "{id}"):
                     rank, text = 1, names[vendor, key]
                 at = templates.get(key)
                 if at is None or (rank, text) < at:
@@ -207,6 +211,11 @@ def build(file, recordings, names):
             else:
                 routes.append(text)
         package["operations"] = operations
+        known.update(templates)
+    # What the vendor's records speak of existed, although no recorded client has it.
+    if recording:
+        by_hand = {erase(re.sub(r" [^/]*", " ", text.split(" as ")[-1], count=1)) for text in file.get("routes", [])}
+        routes += [text for (owner, key), text in names.items() if owner == vendor and key not in known | by_hand]
     file["recorded_routes"] = sorted(routes)
     if not routes:
         del file["recorded_routes"]
