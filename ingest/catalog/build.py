@@ -143,7 +143,7 @@ def vendor_names(folder):
             if "package" in record:
                 continue  # Made by comparing recordings, so no word of the vendor's.
             operation = record.get("operation") or ""
-            if re.fullmatch(r"[A-Z]+ /[^ ]*", operation):
+            if re.fullmatch(r"[A-Z]+ /[^ ]*", operation) and "{arg" not in operation:
                 vendor = record.get("vendor") or re.sub(r"^feed-|-changelog|\.json$", "", os.path.basename(path))
                 names[vendor, erase(operation)][operation] += 1
     return {key: min(counter, key=lambda text: (-counter[text], text)) for key, counter in names.items()}
