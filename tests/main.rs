@@ -1,3 +1,4 @@
 //! Every integration test, in one binary: one link, one Postgres.
 
 mod architecture;
+mod ingest;
