@@ -10,6 +10,7 @@ pub mod gate;
 pub mod git;
 pub mod index;
 pub mod language;
+mod link;
 pub mod limits;
 pub mod manifests;
 pub mod parse;

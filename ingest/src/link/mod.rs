@@ -1,0 +1,192 @@
+//! Which file each import of a repository leads to.
+
+mod jsonc;
+mod tree;
+mod workspace;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use oxc_resolver::{ResolveOptions, ResolverGeneric, TsconfigDiscovery};
+
+use tree::Tree;
+use workspace::Workspace;
+
+/// Endings tried where a specifier has none, the likeliest first.
+const EXTENSIONS: [&str; 10] = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", ".json"];
+
+/// Resolves specifiers within one repository, without the disk.
+pub(crate) struct Modules {
+    workspace: Workspace,
+    files: HashMap<String, u32>,
+    resolver: ResolverGeneric<Tree>,
+    /// The same without compiler configurations, for folders whose configuration cannot be used.
+    plain: ResolverGeneric<Tree>,
+    links: Tree,
+    known: HashMap<String, HashMap<String, Option<u32>>>,
+}
+
+impl Modules {
+    /// `paths` are the source files, whose positions are what [`Modules::resolve`] answers.
+    pub(crate) fn new(paths: &[&str], manifests: &BTreeMap<String, Vec<u8>>) -> Self {
+        let workspace = Workspace::read(manifests);
+        let tree = || Tree::new(paths.iter().copied(), manifests, &workspace);
+        let files = paths.iter().zip(0..).map(|(path, at)| ((*path).to_owned(), at)).collect();
+        let resolver =
+            ResolverGeneric::new_with_file_system(tree(), options(Some(TsconfigDiscovery::Auto)));
+        let plain = ResolverGeneric::new_with_file_system(tree(), options(None));
+        let links = tree();
+        Self { files, resolver, plain, links, workspace, known: HashMap::new() }
+    }
+
+    /// The file that a specifier in a file leads to; `None` for packages and what is missing.
+    pub(crate) fn resolve(&mut self, from: &str, specifier: &str) -> Option<u32> {
+        let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if let Some(found) = self.known.get(folder).and_then(|known| known.get(specifier)) {
+            return *found;
+        }
+        let found = self.find(from, specifier);
+        self.known.entry(folder.to_owned()).or_default().insert(specifier.to_owned(), found);
+        found
+    }
+
+    fn find(&self, from: &str, specifier: &str) -> Option<u32> {
+        if specifier.is_empty() || specifier.starts_with('/') || specifier.contains(['\0', '\n']) {
+            return None;
+        }
+        let from = PathBuf::from(format!("/{from}"));
+        let found = self
+            .resolver
+            .resolve_file(&from, specifier)
+            .or_else(|_| self.plain.resolve(from.parent().unwrap_or(Path::new("/")), specifier));
+        if let Ok(found) = found {
+            if let Some(file) = self.file(found.path()) {
+                return Some(file);
+            }
+        }
+        self.source_of_built(specifier)
+    }
+
+    fn file(&self, path: &Path) -> Option<u32> {
+        self.files.get(self.links.real(path).trim_start_matches('/')).copied()
+    }
+
+    /// A package of the repository whose manifest names built files: they are not in the tree, but their source is.
+    fn source_of_built(&self, specifier: &str) -> Option<u32> {
+        let (package, rest) = self.workspace.named(specifier)?;
+        let root = if package.folder.is_empty() { String::new() } else { format!("{}/", package.folder) };
+        let rest = rest.trim_end_matches(".js");
+        let bases = if rest.is_empty() {
+            vec![format!("{root}src/index"), format!("{root}index"), format!("{root}lib/index")]
+        } else {
+            let bare = rest.strip_prefix("dist/").unwrap_or(rest);
+            vec![
+                format!("{root}src/{bare}"),
+                format!("{root}src/{bare}/index"),
+                format!("{root}{bare}"),
+                format!("{root}{bare}/index"),
+            ]
+        };
+        bases.iter().find_map(|base| {
+            EXTENSIONS.iter().find_map(|extension| self.files.get(&format!("{base}{extension}")).copied())
+        })
+    }
+}
+
+fn options(tsconfig: Option<TsconfigDiscovery>) -> ResolveOptions {
+    let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let alias = |from: &str, to: &[&str]| (from.to_owned(), strings(to));
+    ResolveOptions {
+        cwd: Some(PathBuf::from("/")),
+        tsconfig,
+        condition_names: strings(&["import", "module", "require", "node", "default", "types"]),
+        extension_alias: vec![
+            alias(".js", &[".ts", ".tsx", ".d.ts", ".js", ".jsx"]),
+            alias(".jsx", &[".tsx", ".jsx"]),
+            alias(".mjs", &[".mts", ".mjs"]),
+            alias(".cjs", &[".cts", ".cjs"]),
+        ],
+        extensions: strings(&EXTENSIONS),
+        main_fields: strings(&["source", "module", "main", "types"]),
+        symlinks: false,
+        node_path: false,
+        ..ResolveOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modules(paths: &[&str], manifests: &[(&str, &str)]) -> Modules {
+        let manifests =
+            manifests.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+        Modules::new(paths, &manifests)
+    }
+
+    #[test]
+    fn relative_imports_take_other_endings_and_index_files() {
+        let paths = ["src/a.ts", "src/b.ts", "src/lib/index.tsx", "src/c.mts", "d.jsx"];
+        let mut modules = modules(&paths, &[]);
+        assert_eq!(modules.resolve("src/a.ts", "./b"), Some(1));
+        assert_eq!(modules.resolve("src/a.ts", "./b.js"), Some(1));
+        assert_eq!(modules.resolve("src/a.ts", "./lib"), Some(2));
+        assert_eq!(modules.resolve("src/a.ts", "./c.mjs"), Some(3));
+        assert_eq!(modules.resolve("src/a.ts", "../d"), Some(4));
+        assert_eq!(modules.resolve("src/a.ts", "."), None);
+        assert_eq!(modules.resolve("src/a.ts", "./missing"), None);
+        assert_eq!(modules.resolve("src/a.ts", "stripe"), None);
+        assert_eq!(modules.resolve("src/a.ts", "/src/b"), None);
+    }
+
+    #[test]
+    fn paths_of_the_nearest_configuration_count_even_where_it_extends_what_is_missing() {
+        let paths = ["apps/web/page.ts", "apps/web/lib/stripe/index.ts", "packages/x/a.ts"];
+        let config = r#"{ // a comment
+            "extends": "tsconfig/nextjs.json",
+            "compilerOptions": { "baseUrl": ".", "paths": { "@/lib/*": ["lib/*"], }, },
+            "references": [{ "path": "../nowhere" }] }"#;
+        let mut modules = modules(&paths, &[("apps/web/tsconfig.json", config)]);
+        assert_eq!(modules.resolve("apps/web/page.ts", "@/lib/stripe"), Some(1));
+        assert_eq!(modules.resolve("packages/x/a.ts", "@/lib/stripe"), None);
+    }
+
+    #[test]
+    fn configurations_are_extended_and_cannot_leave_the_repository() {
+        let paths = ["app/a.ts", "app/src/b.ts"];
+        let mut modules = modules(
+            &paths,
+            &[
+                ("tsconfig.base.json", r##"{"compilerOptions":{"paths":{"#/*":["./app/src/*"]}}}"##),
+                ("app/tsconfig.json", r#"{"extends":["../tsconfig.base.json","../../../../etc/passwd"]}"#),
+            ],
+        );
+        assert_eq!(modules.resolve("app/a.ts", "#/b"), Some(1));
+        assert_eq!(modules.resolve("app/a.ts", "../../../../etc/passwd"), None);
+    }
+
+    #[test]
+    fn packages_of_the_repository_are_found_by_name_through_their_exports() {
+        let paths = ["apps/web/a.ts", "packages/email/src/index.ts", "packages/email/src/resend/index.ts", "packages/u/src/index.ts"];
+        let mut modules = modules(
+            &paths,
+            &[
+                ("packages/email/package.json", r#"{"name":"@dub/email","exports":{".":{"import":"./src/index.ts"},"./resend":{"import":"./src/resend/index.ts"}}}"#),
+                ("packages/u/package.json", r#"{"name":"@dub/utils","main":"./dist/index.mjs"}"#),
+            ],
+        );
+        assert_eq!(modules.resolve("apps/web/a.ts", "@dub/email"), Some(1));
+        assert_eq!(modules.resolve("apps/web/a.ts", "@dub/email/resend"), Some(2));
+        assert_eq!(modules.resolve("apps/web/a.ts", "@dub/utils"), Some(3));
+        assert_eq!(modules.resolve("apps/web/a.ts", "@dub/other"), None);
+    }
+
+    #[test]
+    fn a_javascript_configuration_counts_where_there_is_no_other() {
+        let mut modules = modules(
+            &["a.js", "src/b.js"],
+            &[("jsconfig.json", r#"{"compilerOptions":{"baseUrl":".","paths":{"~/*":["src/*"]}}}"#)],
+        );
+        assert_eq!(modules.resolve("a.js", "~/b"), Some(1));
+    }
+}
