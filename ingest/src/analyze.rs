@@ -1,7 +1,8 @@
 //! All files together: from facts of single files to what a snapshot carries.
 
-use sync_core::graph::{Client, Export, FileFacts, Import, NotCanonical};
+use sync_core::graph::{Client, FileFacts, NotCanonical};
 
+use crate::bind::{Linked, bind};
 use crate::catalog::Catalog;
 use crate::manifests::Manifests;
 use crate::parse::ParsedFile;
@@ -30,13 +31,14 @@ pub struct Analysis {
     pub clients: Vec<Client>,
 }
 
-/// Links and binds.
+/// Links and binds. The same project gives the same answer, whatever order its parts were found in.
 pub fn analyze(project: &Project<'_>) -> Result<Analysis, NotCanonical> {
-    let files = project.files.iter().map(|(entry, parsed)| facts(entry, parsed)).collect::<Result<_, _>>()?;
-    Ok(Analysis { files, clients: Vec::new() })
+    let (linked, clients) = bind(project);
+    let files = project.files.iter().zip(linked).map(|(file, linked)| facts(file, linked)).collect::<Result<_, _>>()?;
+    Ok(Analysis { files, clients })
 }
 
-fn facts(entry: &SourceEntry, parsed: &ParsedFile) -> Result<FileFacts, NotCanonical> {
+fn facts((entry, parsed): &(SourceEntry, ParsedFile), linked: Linked) -> Result<FileFacts, NotCanonical> {
     FileFacts {
         path: entry.path.clone(),
         content_hash: entry.content_hash.clone(),
@@ -46,11 +48,11 @@ fn facts(entry: &SourceEntry, parsed: &ParsedFile) -> Result<FileFacts, NotCanon
         bytes: entry.bytes,
         lines: parsed.lines,
         symbols: parsed.symbols.clone(),
-        imports: Vec::<Import>::new(),
-        exports: Vec::<Export>::new(),
-        edges: Vec::new(),
-        unresolved: Vec::new(),
-        call_sites: Vec::new(),
+        imports: linked.imports,
+        exports: linked.exports,
+        edges: linked.edges,
+        unresolved: linked.unresolved,
+        call_sites: linked.call_sites,
     }
     .seal()
 }

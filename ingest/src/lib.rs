@@ -3,6 +3,7 @@
 //! [`index::index`] is the whole of it: walk, parse in children, link, bind, write.
 
 pub mod analyze;
+mod bind;
 pub mod catalog;
 pub mod cli;
 pub mod feed;

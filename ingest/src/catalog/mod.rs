@@ -245,6 +245,12 @@ impl Package {
         lower.or_else(|| (edition + 1..self.editions.len()).find_map(in_edition)).map(|entry| &entry.entry)
     }
 
+    /// Whether calling this chain leads to further chains (`from` to `from().select`), and is no request by itself.
+    pub fn leads_on(&self, chain: &str) -> bool {
+        let head = format!("{chain}()");
+        self.chains.range(head.clone()..).next().is_some_and(|(known, _)| known.starts_with(&head))
+    }
+
     fn is_local(&self, chain: &str) -> bool {
         self.local.iter().any(|local| match local.strip_suffix(".*") {
             Some(head) => chain.strip_prefix(head).is_some_and(|rest| rest.starts_with(['.', '('])),

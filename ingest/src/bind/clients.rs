@@ -1,0 +1,94 @@
+//! The vendor clients of a repository: where each is made, and what it is pinned to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use sync_core::graph::{Client, short_hash};
+
+use super::value::FileId;
+use crate::catalog::VendorId;
+use crate::parse::{ExprId, SymbolIndex};
+
+/// Where requests of a client go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Host {
+    /// To the vendor whose package it is.
+    Own,
+    /// To another host that the code names.
+    Other(String),
+    /// To wherever a value says that is not known here.
+    Hidden,
+}
+
+/// What a client is identified by while binding.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Site {
+    /// A construction.
+    Made(FileId, ExprId),
+    /// A parameter, field or variable that is declared to be one, in a symbol.
+    Declared(FileId, Option<SymbolIndex>, VendorId, String),
+    /// Plain requests of a symbol to a vendor.
+    Plain(FileId, Option<SymbolIndex>, String, Option<String>),
+}
+
+/// A client.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) client: Client,
+    pub(super) host: Host,
+    /// Whether a snapshot names it: a construction always, a declaration where something is called on it.
+    pub(super) named: bool,
+}
+
+/// All clients found so far.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    records: Vec<Record>,
+    by_site: HashMap<Site, usize>,
+}
+
+impl Clients {
+    /// The client of a site, made when it is first met.
+    pub(super) fn at(&mut self, site: Site, make: impl FnOnce() -> Record) -> usize {
+        if let Some(at) = self.by_site.get(&site) {
+            return *at;
+        }
+        let at = self.records.len();
+        self.records.push(make());
+        self.by_site.insert(site, at);
+        at
+    }
+
+    pub(super) fn get(&self, at: usize) -> &Record {
+        &self.records[at]
+    }
+
+    pub(super) fn name(&mut self, at: usize) {
+        self.records[at].named = true;
+    }
+
+    /// What a snapshot says: one row an id, ascending. Where clients of one symbol differ in a version, it is unknown.
+    pub(super) fn finish(self) -> Vec<Client> {
+        let mut by_id: BTreeMap<String, Client> = BTreeMap::new();
+        for record in self.records.into_iter().filter(|record| record.named) {
+            let client = record.client;
+            match by_id.get_mut(&client.id) {
+                None => {
+                    by_id.insert(client.id.clone(), client);
+                }
+                Some(known) => {
+                    if known.api_version != client.api_version || known.api_version_source != client.api_version_source
+                    {
+                        known.api_version = None;
+                        "unknown".clone_into(&mut known.api_version_source);
+                    }
+                }
+            }
+        }
+        by_id.into_values().collect()
+    }
+}
+
+/// The id of a client: 8 bytes over where it is declared and whose it is.
+pub(super) fn id(path: &str, qualified: &str, ordinal: u32, vendor: &str, package: Option<&str>) -> String {
+    short_hash(&[path, qualified, &ordinal.to_string(), vendor, package.unwrap_or("")])
+}

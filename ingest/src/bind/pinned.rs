@@ -1,0 +1,129 @@
+//! What a client is pinned to: the package's version, the API version, the host.
+
+use sync_core::graph::Client;
+
+use super::clients::{self, Host, Record};
+use super::eval::Evaluator;
+use super::text::url;
+use super::value::{FileId, Value, Vendor};
+use crate::catalog::Package;
+use crate::parse::{Expr, ExprId, SymbolIndex};
+
+impl Evaluator<'_, '_> {
+    /// The client that a construction makes.
+    pub(super) fn constructed(
+        &mut self,
+        vendor: &Vendor,
+        file: FileId,
+        symbol: Option<SymbolIndex>,
+        call: ExprId,
+    ) -> Record {
+        let package = self.catalog.package_of(self.catalog.shape(vendor.shape).package);
+        let parsed = self.world.file(file).parsed;
+        let options = match parsed.expr(call) {
+            Expr::Call { arguments, .. } => arguments.get(package.client_options.argument).map(|it| it.value),
+            _ => None,
+        };
+        let mut record = self.record(vendor, package, file, symbol);
+        record.named = true;
+        if let Some(options) = options {
+            if let Some(key) = &package.client_options.api_version
+                && let Some((there, value)) = self.option(file, options, key)
+            {
+                let version = self.text_of(there, value);
+                let source = match (&version, self.world.file(there).parsed.expr(value)) {
+                    (Some(_), _) => Some("literal"),
+                    // `apiVersion: null` says the default outright.
+                    (None, Expr::Null) => None,
+                    (None, _) if self.from_environment(there, value) => Some("environment"),
+                    (None, Expr::Cast(inner, _)) if matches!(self.world.file(there).parsed.expr(*inner), Expr::Null) => {
+                        None
+                    }
+                    (None, _) => Some("unknown"),
+                };
+                record.client.api_version = version;
+                if let Some(source) = source {
+                    source.clone_into(&mut record.client.api_version_source);
+                } else {
+                    // The account's default where the vendor has one; a null is never the package's own.
+                    "account_default".clone_into(&mut record.client.api_version_source);
+                }
+            }
+            record.host = self.host(package, file, options);
+        }
+        record
+    }
+
+    fn host(&mut self, package: &Package, file: FileId, options: ExprId) -> Host {
+        for key in &package.client_options.base_url {
+            let Some((there, value)) = self.option(file, options, key) else { continue };
+            if matches!(self.world.file(there).parsed.expr(value), Expr::Null) {
+                continue;
+            }
+            let own = match self.expr(there, value) {
+                Value::Vendor(vendor) => self.catalog.shape(vendor.shape).own_url || !vendor.chain.is_empty(),
+                _ => false,
+            };
+            if own {
+                continue;
+            }
+            let mut hosts = self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)).collect::<Vec<_>>();
+            hosts.dedup();
+            let [Some(host)] = hosts.as_slice() else { return Host::Hidden };
+            let vendor = self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
+            if vendor == Some(self.catalog.vendor(package.vendor).id.as_str()) {
+                continue;
+            }
+            return Host::Other(host.clone());
+        }
+        Host::Own
+    }
+
+    /// The client that a declaration promises.
+    pub(super) fn declaration(&mut self, vendor: &Vendor, file: FileId, symbol: Option<SymbolIndex>) -> Record {
+        let package = self.catalog.package_of(self.catalog.shape(vendor.shape).package);
+        let mut record = self.record(vendor, package, file, symbol);
+        // Whoever made it may have pinned a version.
+        "unknown".clone_into(&mut record.client.api_version_source);
+        record
+    }
+
+    fn record(&mut self, vendor: &Vendor, package: &Package, file: FileId, symbol: Option<SymbolIndex>) -> Record {
+        let module = self.catalog.module(&vendor.specifier);
+        let pinned_as = module.map_or(package.name.as_str(), |module| module.pinned_as.as_str());
+        let path = self.world.file(file).path;
+        let pinned = self.pins.sdk_version(path, pinned_as);
+        let edition = module.map_or(0, |module| self.catalog.edition(module, pinned.version.as_deref()));
+        let (qualified, ordinal) = match self.world.symbol(file, symbol) {
+            Some(symbol) => (symbol.qualified.as_str(), symbol.ordinal),
+            None => ("", 0),
+        };
+        let vendor_id = &self.catalog.vendor(package.vendor).id;
+        let default = &package.client_options.api_version_default;
+        Record {
+            client: Client {
+                id: clients::id(path, qualified, ordinal, vendor_id, Some(pinned_as)),
+                vendor: vendor_id.clone(),
+                package: Some(pinned_as.to_owned()),
+                sdk_version: pinned.version,
+                sdk_version_source: pinned.source.to_owned(),
+                api_version: None,
+                api_version_source: if default.is_empty() { "unknown".to_owned() } else { default.clone() },
+                constructed_at: self.world.target(file, symbol),
+                envelope: package.editions.get(edition).and_then(|edition| edition.envelope.clone()),
+            },
+            host: Host::Own,
+            named: false,
+        }
+    }
+
+    /// What a call selects of a client (`google.gmail({ version: "v1" })`, `google.gmail("v1")`).
+    pub(super) fn selected(&mut self, file: FileId, call: ExprId, selector: &str) -> Option<String> {
+        let Expr::Call { arguments, .. } = self.world.file(file).parsed.expr(call) else { return None };
+        let first = arguments.first()?.value;
+        match self.option(file, first, selector) {
+            Some((file, value)) => self.text_of(file, value),
+            None => self.text_of(file, first),
+        }
+    }
+}

@@ -1,0 +1,612 @@
+//! Call sites: each call of a file that reaches, or may reach, a vendor.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+use sync_core::graph::{CallSite, Context, EvidenceStep, Read};
+use sync_core::operation::Operation;
+use sync_core::rung::Rung;
+
+use super::clients::Host;
+use super::eval::Evaluator;
+use super::keys::Keys;
+use super::text::{Piece, path_parts};
+use super::value::{FileId, Trail, Value, Vendor};
+use crate::catalog::{Arguments, Dispatch, Meaning, OperationEntry, Package, Source, Suffix, SuffixKind, VendorId};
+use crate::parse::{Argument, CallFact, Expr, ExprId, Name, ParsedFile, Uses};
+
+/// Longest chain that is written down, in bytes.
+const LONGEST_CHAIN: usize = 200;
+
+/// A call that reaches a vendor, before it is written down.
+pub(super) struct Found {
+    pub(super) vendor: String,
+    pub(super) operation: Option<Operation>,
+    pub(super) client: Option<usize>,
+    pub(super) keys: Keys,
+    pub(super) trail: Option<Rc<Trail>>,
+    /// What led to the operation, or why there is none.
+    pub(super) reason: String,
+    /// Whether the result is handed out item by item.
+    pub(super) paging: bool,
+    /// Whether the response can be seen at the call.
+    pub(super) response: bool,
+    /// Whether the response is read by methods of its own first (`response.json()`).
+    pub(super) envelope: Option<String>,
+    pub(super) enum_keys: Vec<String>,
+}
+
+/// A file while its call sites are collected.
+struct Collector<'p> {
+    file: FileId,
+    parsed: &'p ParsedFile,
+    /// Results that a further call continues (`from("x")` in `from("x").select()`).
+    continued: HashSet<ExprId>,
+    ordinals: HashMap<(Option<u32>, String), u32>,
+    sites: Vec<CallSite>,
+}
+
+impl Evaluator<'_, '_> {
+    /// The call sites of a file, in source order.
+    pub(super) fn call_sites(&mut self, file: FileId) -> Vec<CallSite> {
+        let parsed = self.world.file(file).parsed;
+        let mut collector = Collector {
+            file,
+            parsed,
+            continued: continued(parsed),
+            ordinals: HashMap::new(),
+            sites: Vec::new(),
+        };
+        for call in &parsed.calls {
+            let Expr::Call { callee, arguments, construct, .. } = parsed.expr(call.expr) else { continue };
+            if *construct {
+                // Evaluated for the client that it may make.
+                self.expr(file, call.expr);
+                continue;
+            }
+            let (callee, arguments) = self.unwrapped(file, *callee, arguments);
+            let value = self.expr(file, callee);
+            let found = if matches!(&value, Value::Global(name) if &**name == "fetch") {
+                self.fetch(file, call, arguments)
+            } else {
+                self.called_vendor(file, call, &value, arguments, &collector.continued)
+            };
+            match found {
+                Some(found) => self.write(&mut collector, call, callee, found),
+                None => self.passed_methods(&mut collector, call, callee, arguments),
+            }
+            // Evaluated for the client that it may make.
+            self.expr(file, call.expr);
+        }
+        collector.sites
+    }
+
+    /// `method.call(this, …)` is `method(…)`.
+    fn unwrapped<'e>(&mut self, file: FileId, callee: ExprId, arguments: &'e [Argument]) -> (ExprId, &'e [Argument]) {
+        let parsed = self.world.file(file).parsed;
+        if let Expr::Member(object, name) = *parsed.expr(callee)
+            && parsed.name(name) == "call"
+            && self.expr(file, object).vendors().any(|vendor| !vendor.chain.is_empty())
+        {
+            return (object, arguments.get(1..).unwrap_or(&[]));
+        }
+        (callee, arguments)
+    }
+
+    fn called_vendor(
+        &mut self,
+        file: FileId,
+        call: &CallFact,
+        value: &Value,
+        arguments: &[Argument],
+        continued: &HashSet<ExprId>,
+    ) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        let mut others: Vec<String> = Vec::new();
+        for vendor in value.vendors() {
+            if vendor.chain.is_empty() {
+                continue;
+            }
+            let Some(found) = self.vendor_call(file, call, vendor, arguments, continued) else { continue };
+            match &best {
+                None => best = Some(found),
+                Some(known) if known.operation.is_none() && found.operation.is_some() => best = Some(found),
+                Some(known) => {
+                    if known.vendor != found.vendor || known.operation != found.operation {
+                        others.push(found.vendor.clone());
+                    }
+                }
+            }
+        }
+        let mut best = best?;
+        if !others.is_empty() {
+            others.sort();
+            others.dedup();
+            best.reason.push_str(&format!("; it may also be a client of {}", others.join(", ")));
+        }
+        Some(best)
+    }
+
+    fn vendor_call(
+        &mut self,
+        file: FileId,
+        call: &CallFact,
+        vendor: &Rc<Vendor>,
+        arguments: &[Argument],
+        continued: &HashSet<ExprId>,
+    ) -> Option<Found> {
+        let catalog = self.catalog;
+        let package = catalog.package_of(catalog.shape(vendor.shape).package);
+        let edition = self.edition(vendor, file);
+        let meaning = catalog.meaning(package, edition, &vendor.chain);
+        let mut found = Found {
+            vendor: catalog.vendor(package.vendor).id.clone(),
+            operation: None,
+            client: vendor.client,
+            keys: Keys::default(),
+            trail: vendor.trail.clone(),
+            reason: String::new(),
+            paging: false,
+            response: true,
+            envelope: package.editions.get(edition).and_then(|edition| edition.envelope.clone()),
+            enum_keys: Vec::new(),
+        };
+        match meaning {
+            Meaning::Local | Meaning::Continuation(_) => return None,
+            Meaning::Operation(entry, suffix) => {
+                if let Some(suffix) = suffix {
+                    // `list().autoPagingEach(…)`: the call of `list` is the call site.
+                    if suffix.tail.starts_with("()") {
+                        return None;
+                    }
+                    found.paging = suffix.kind == SuffixKind::Paging;
+                    found.response = suffix.kind != SuffixKind::Options;
+                }
+                found.keys = self.argument_keys(file, package, entry, suffix, arguments);
+                found.reason = format!("{} of {} is {}", vendor.chain, package.name, entry.operation);
+                found.operation = Some(entry.operation.clone());
+            }
+            Meaning::Dispatch(dispatches) => {
+                self.dispatched(file, package, edition, dispatches, arguments, &mut found);
+                if found.operation.is_none() {
+                    found.reason = format!("{} of {} names its operation in a value that is not known here", vendor.chain, package.name);
+                    found.keys.hidden = true;
+                }
+            }
+            Meaning::Unknown => {
+                // A step of a builder is nothing by itself; what it leads to is.
+                if continued.contains(&call.expr) || package.leads_on(&vendor.chain) || vendor.chain.contains("()") {
+                    return None;
+                }
+                found.reason = format!("{} is not in the catalog of {}", vendor.chain, package.name);
+                found.keys.hidden = true;
+            }
+        }
+        if let Some(operation) = &found.operation {
+            found.enum_keys = catalog.enum_keys(package.vendor, operation).to_vec();
+        }
+        if let Some(client) = vendor.client {
+            match &self.clients.get(client).host {
+                Host::Own => {}
+                Host::Other(host) => {
+                    found.reason = format!("the client's requests go to {host}, which is not {}'s", found.vendor);
+                    found.operation = None;
+                }
+                Host::Hidden => {
+                    found.reason = "the client's requests go to a host that is not known here".to_owned();
+                    found.operation = None;
+                }
+            }
+        }
+        Some(found)
+    }
+
+    fn edition(&self, vendor: &Vendor, file: FileId) -> usize {
+        let Some(module) = self.catalog.module(&vendor.specifier) else { return 0 };
+        let pinned = match vendor.client {
+            Some(client) => self.clients.get(client).client.sdk_version.clone(),
+            None => self.pins.sdk_version(self.world.file(file).path, &module.pinned_as).version,
+        };
+        self.catalog.edition(module, pinned.as_deref())
+    }
+
+    /// The keys of the argument that carries an operation's.
+    fn argument_keys(
+        &mut self,
+        file: FileId,
+        package: &Package,
+        entry: &OperationEntry,
+        suffix: Option<&Suffix>,
+        arguments: &[Argument],
+    ) -> Keys {
+        let spread = arguments.iter().position(|argument| argument.spread);
+        let index = match entry.arguments {
+            Arguments::None => return Keys::default(),
+            Arguments::At(index) => index,
+            Arguments::Nested => 0,
+            Arguments::AfterPath => {
+                let path = entry.operation.as_str();
+                let path = path.split(" (").next().unwrap_or(path);
+                path.matches('{').count()
+            }
+            Arguments::FirstObject => arguments
+                .iter()
+                .position(|argument| matches!(self.expr(file, argument.value), Value::Object(..)))
+                .unwrap_or(0),
+        };
+        let _ = suffix;
+        if spread.is_some_and(|at| at <= index) {
+            return Keys { hidden: true, ..Keys::default() };
+        }
+        let Some(argument) = arguments.get(index) else { return Keys::default() };
+        let mut keys = self.keys(file, argument.value);
+        let is_options = !keys.keys.is_empty()
+            && !keys.hidden
+            && !package.options_keys.is_empty()
+            && keys.keys.iter().all(|key| package.options_keys.iter().any(|option| option == key.split('.').next().unwrap_or(key)));
+        if is_options {
+            return Keys::default();
+        }
+        if entry.arguments == Arguments::Nested {
+            let body: Vec<String> =
+                keys.keys.iter().filter_map(|key| key.strip_prefix("requestBody.").map(str::to_owned)).collect();
+            keys.keys.extend(body);
+            keys.keys.remove("requestBody");
+            keys.keys.retain(|key| !key.starts_with("requestBody."));
+        }
+        keys
+    }
+
+    fn dispatched(
+        &mut self,
+        file: FileId,
+        package: &Package,
+        edition: usize,
+        dispatches: &[Dispatch],
+        arguments: &[Argument],
+        found: &mut Found,
+    ) {
+        let catalog = self.catalog;
+        for dispatch in dispatches {
+            let (operation, keys) = match dispatch {
+                Dispatch::Route { argument, keys } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    (self.route(file, at.value, package.vendor), arguments.get(*keys).map(|it| it.value))
+                }
+                Dispatch::Reference { argument, keys } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    let value = self.expr(file, at.value);
+                    let operation = value.vendors().find_map(|vendor| {
+                        let chain = vendor.chain.trim_end_matches("()");
+                        match catalog.meaning(package, edition, chain) {
+                            Meaning::Operation(entry, _) => Some((entry.operation.clone(), vendor.made)),
+                            _ => None,
+                        }
+                    });
+                    let Some((operation, _)) = operation else { continue };
+                    (Some(operation), arguments.get(*keys).map(|it| it.value))
+                }
+                Dispatch::Chain { argument, keys } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    let operation = self.text_of(file, at.value).and_then(|chain| {
+                        match catalog.meaning(package, edition, &chain) {
+                            Meaning::Operation(entry, _) => Some(entry.operation.clone()),
+                            _ => None,
+                        }
+                    });
+                    (operation, arguments.get(*keys).map(|it| it.value))
+                }
+                Dispatch::Command { argument } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    let value = self.expr(file, at.value);
+                    let Some((chain, made)) = value.vendors().find_map(|vendor| {
+                        catalog.shape(vendor.shape).command.clone().map(|chain| (chain, vendor.made))
+                    }) else {
+                        continue;
+                    };
+                    let Meaning::Operation(entry, _) = catalog.meaning(package, edition, &chain) else { continue };
+                    found.operation = Some(entry.operation.clone());
+                    found.reason = format!("{chain} of {} is {}", package.name, entry.operation);
+                    found.keys.hidden = true;
+                    if let Some((there, made)) = made
+                        && let Expr::Call { arguments, .. } = self.world.file(there).parsed.expr(made)
+                    {
+                        found.keys = match arguments.first() {
+                            Some(first) => self.keys(there, first.value),
+                            None => Keys::default(),
+                        };
+                    }
+                    return;
+                }
+                Dispatch::Path { method, path, keys } => {
+                    let method = self.source_text(file, method, arguments);
+                    let path = self.source_pieces(file, path, arguments);
+                    let operation = match (method, path) {
+                        (Some(method), Some(path)) => {
+                            catalog.route_text(package.vendor, &method.to_ascii_uppercase(), &path_parts(path.iter(), ""))
+                        }
+                        _ => None,
+                    };
+                    let keys = keys.as_ref().and_then(|keys| self.source(file, keys, arguments)).map(|(_, expr)| expr);
+                    (operation, keys)
+                }
+            };
+            if let Some(operation) = operation {
+                found.reason = format!("{operation}, named by an argument");
+                found.operation = Some(operation);
+                found.keys = keys.map_or_else(Keys::default, |keys| self.keys(file, keys));
+                return;
+            }
+        }
+    }
+
+    fn source(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<(FileId, ExprId)> {
+        match source {
+            Source::Fixed(_) => None,
+            Source::Argument(at) => arguments.get(*at).map(|it| (file, it.value)),
+            Source::Option(at, key) => self.option(file, arguments.get(*at)?.value, key),
+        }
+    }
+
+    fn source_text(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<String> {
+        if let Source::Fixed(text) = source {
+            return Some(text.clone());
+        }
+        let (file, expr) = self.source(file, source, arguments)?;
+        self.text_of(file, expr)
+    }
+
+    fn source_pieces(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<Vec<Piece>> {
+        if let Source::Fixed(text) = source {
+            return Some(vec![Piece::Known(text.clone())]);
+        }
+        let (file, expr) = self.source(file, source, arguments)?;
+        match self.texts_of(file, expr).as_slice() {
+            [text] => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The operation of `METHOD /path`, of a path alone, or of an object with `method` and `url`.
+    fn route(&mut self, file: FileId, expr: ExprId, vendor: VendorId) -> Option<Operation> {
+        if let Value::Object(there, object) = self.expr(file, expr) {
+            let (method_file, method) = self.option(there, object, "method")?;
+            let method = self.text_of(method_file, method)?;
+            let (url_file, url) = self.option(there, object, "url")?;
+            let readings = self.texts_of(url_file, url);
+            let [text] = readings.as_slice() else { return None };
+            return self.catalog.route_text(vendor, &method.to_ascii_uppercase(), &path_parts(text.iter(), ""));
+        }
+        let readings = self.texts_of(file, expr);
+        let [text] = readings.as_slice() else { return None };
+        let Some(Piece::Known(first)) = text.first() else { return None };
+        let (method, rest) = match first.split_once(' ') {
+            Some((method, rest)) => (method.to_ascii_uppercase(), rest.trim_start().to_owned()),
+            None => ("GET".to_owned(), first.clone()),
+        };
+        let mut pieces = vec![Piece::Known(rest)];
+        pieces.extend(text[1..].iter().cloned());
+        self.catalog.route_text(vendor, &method, &path_parts(pieces.iter(), ""))
+    }
+
+    /// Methods of clients that are passed uncalled to where they will be called.
+    fn passed_methods(&mut self, collector: &mut Collector<'_>, call: &CallFact, callee: ExprId, arguments: &[Argument]) {
+        let parsed = collector.parsed;
+        let file = collector.file;
+        let calls_it = matches!(parsed.expr(callee), Expr::Member(_, name)
+            if matches!(parsed.name(*name), "map" | "forEach" | "flatMap" | "then" | "filter"));
+        if !calls_it {
+            return;
+        }
+        for argument in arguments {
+            if !matches!(parsed.expr(argument.value), Expr::Member(..)) {
+                continue;
+            }
+            let value = self.expr(file, argument.value);
+            let Some(vendor) = value.vendors().find(|vendor| !vendor.chain.is_empty()).cloned() else { continue };
+            let found = self.vendor_call(file, call, &vendor, &[], &HashSet::new());
+            if let Some(mut found) = found.filter(|found| found.operation.is_some()) {
+                found.keys = Keys { hidden: true, ..Keys::default() };
+                found.response = false;
+                found.reason.push_str("; passed as a function");
+                self.write(collector, call, argument.value, found);
+            }
+        }
+    }
+
+    fn write(&mut self, collector: &mut Collector<'_>, call: &CallFact, callee: ExprId, found: Found) {
+        let parsed = collector.parsed;
+        if let Some(client) = found.client {
+            self.clients.name(client);
+        }
+        let chain = chain_as_written(parsed, callee);
+        let ordinal = collector.ordinals.entry((call.symbol, chain.clone())).or_insert(0);
+        let call_ordinal = *ordinal;
+        *ordinal += 1;
+        let (reads, response_complete) = response(&call.uses, &found);
+        let (symbol, symbol_ordinal) = match call.symbol.and_then(|at| parsed.symbols.get(at as usize)) {
+            Some(symbol) => (symbol.qualified.clone(), symbol.ordinal),
+            None => (String::new(), 0),
+        };
+        let args_literals = found
+            .keys
+            .literals
+            .iter()
+            .filter(|(key, _)| found.enum_keys.iter().any(|known| known == *key))
+            .map(|(key, digest)| (key.clone(), format!("{digest:016x}")))
+            .collect::<BTreeMap<_, _>>();
+        let evidence = self.evidence(collector.file, found.trail.as_ref(), &found.reason, call.line);
+        collector.sites.push(CallSite {
+            line: call.line,
+            end_line: call.end_line,
+            column: call.column,
+            callee_line: call.callee_line,
+            callee_column: call.callee_column,
+            symbol,
+            symbol_ordinal,
+            call_ordinal,
+            chain,
+            client: found.client.map(|client| self.clients.get(client).client.id.clone()),
+            vendor: found.vendor,
+            operation: found.operation,
+            args_keys: found.keys.keys.into_iter().collect(),
+            args_complete: !found.keys.hidden,
+            args_literals,
+            response_fields_read: reads.iter().map(|read| read.field.clone()).collect(),
+            reads,
+            response_complete,
+            call_hash: format!("{:016x}", call.hash),
+            binding_source: Rung::Static,
+            context: if self.world.file(collector.file).is_test { Context::Test } else { Context::Code },
+            evidence,
+        });
+    }
+
+    /// The steps that led here, the first one first; those in other files by symbol, so that their lines may move.
+    fn evidence(&self, file: FileId, trail: Option<&Rc<Trail>>, reason: &str, line: u32) -> Vec<EvidenceStep> {
+        let mut steps = Vec::new();
+        let mut at = trail;
+        while let Some(trail) = at {
+            at = trail.before.as_ref();
+            let step = if trail.file == file {
+                EvidenceStep { step: trail.step.clone(), line: Some(trail.line), target: None }
+            } else if trail.symbol.is_some() {
+                let target = self.world.target(trail.file, trail.symbol);
+                EvidenceStep { step: trail.step.clone(), line: None, target: Some(target) }
+            } else {
+                // An import or a destructuring in another file says nothing that its symbol does not.
+                continue;
+            };
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        steps.reverse();
+        steps.push(EvidenceStep { step: reason.to_owned(), line: Some(line), target: None });
+        steps
+    }
+}
+
+/// Results on which a further member is called.
+fn continued(parsed: &ParsedFile) -> HashSet<ExprId> {
+    let mut continued = HashSet::new();
+    for call in &parsed.calls {
+        let Expr::Call { callee, .. } = parsed.expr(call.expr) else { continue };
+        let mut at = *callee;
+        while let Expr::Member(object, _) = parsed.expr(at) {
+            at = *object;
+        }
+        if matches!(parsed.expr(at), Expr::Call { .. }) {
+            continued.insert(at);
+        }
+    }
+    continued
+}
+
+/// What is read of the response, and whether that is all.
+fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
+    if !found.response {
+        return (Vec::new(), false);
+    }
+    let mut complete = !uses.escapes;
+    let mut reads: BTreeMap<String, Read> = BTreeMap::new();
+    for read in &uses.reads {
+        // Methods of a builder, of a pager or of an HTTP response come before the first field.
+        let mut rest = read.path.as_str();
+        let mut methods = 0;
+        while let Some(end) = rest.find("()") {
+            if rest[..end].contains(['.', '[']) {
+                break;
+            }
+            rest = rest[end + 2..].trim_start_matches('.');
+            methods += 1;
+        }
+        // A method behind a field ends what is known.
+        let rest = rest.split("()").next().unwrap_or(rest);
+        let rest = if rest.len() < read.path.len() && read.path.ends_with("()") && rest.contains('.') {
+            rest.rsplit_once('.').map_or(rest, |(head, _)| head)
+        } else {
+            rest
+        };
+        if rest.is_empty() {
+            complete &= !read.escapes || methods == 0;
+            if read.escapes {
+                complete = false;
+            }
+            continue;
+        }
+        // Walking a page walks the items of its list.
+        let field = if rest.starts_with("[]") && found.paging_list() { format!("data{rest}") } else { rest.to_owned() };
+        let whole = found.envelope.as_deref() == Some(field.as_str()) || field == "data" || field.ends_with("[]");
+        if read.escapes && whole {
+            complete = false;
+        }
+        let entry = reads.entry(field.clone()).or_insert(Read { field, guarded: true, compared: false });
+        entry.guarded &= read.guarded;
+        entry.compared |= read.compared;
+    }
+    (reads.into_values().collect(), complete)
+}
+
+impl Found {
+    fn paging_list(&self) -> bool {
+        self.operation.is_some()
+    }
+}
+
+/// Member names and `()`, never arguments.
+pub(super) fn chain_as_written(parsed: &ParsedFile, callee: ExprId) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut at = callee;
+    let mut steps = 0;
+    let root = loop {
+        steps += 1;
+        if steps > 100 {
+            break "…".to_owned();
+        }
+        match parsed.expr(at) {
+            Expr::Member(object, name) => {
+                parts.push(format!(".{}", parsed.name(*name)));
+                at = *object;
+            }
+            Expr::Index(object) => {
+                parts.push("[]".to_owned());
+                at = *object;
+            }
+            Expr::Call { callee, construct: false, .. } => {
+                parts.push("()".to_owned());
+                at = *callee;
+            }
+            Expr::Call { callee, construct: true, .. } => {
+                parts.push("()".to_owned());
+                break format!("new {}", chain_root(parsed, *callee));
+            }
+            Expr::Await(value) | Expr::Guarded(value) | Expr::Cast(value, _) | Expr::Either(value, _) => at = *value,
+            _ => break chain_root(parsed, at),
+        }
+    };
+    parts.reverse();
+    let mut chain = format!("{root}{}", parts.concat());
+    if chain.len() > LONGEST_CHAIN {
+        let mut end = LONGEST_CHAIN;
+        while !chain.is_char_boundary(end) {
+            end -= 1;
+        }
+        chain.truncate(end);
+    }
+    chain
+}
+
+fn chain_root(parsed: &ParsedFile, at: ExprId) -> String {
+    let text = |name: Name| parsed.name(name).to_owned();
+    match parsed.expr(at) {
+        Expr::Binding(binding) => parsed.bindings.get(*binding as usize).map_or_else(String::new, |it| text(it.name)),
+        Expr::Global(name) => text(*name),
+        Expr::This(_) => "this".to_owned(),
+        Expr::Super(_) => "super".to_owned(),
+        Expr::Import(_) => "import()".to_owned(),
+        Expr::Require(_) => "require()".to_owned(),
+        Expr::Member(object, name) => format!("{}.{}", chain_root(parsed, *object), text(*name)),
+        _ => "()".to_owned(),
+    }
+}

@@ -1,0 +1,299 @@
+//! Texts that are put together: URLs, routes, methods and versions.
+
+use super::eval::Evaluator;
+use super::value::{FileId, Value};
+use crate::catalog::{UrlPart, UrlPattern};
+use crate::parse::{Argument, Expr, ExprId, Origin, TextPart};
+
+/// Texts in texts, followed this far.
+const DEEPEST: u32 = 16;
+/// Ways to read one text (the branches of conditions).
+const MOST_READINGS: usize = 8;
+
+/// A piece of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Known.
+    Known(String),
+    /// A value of which nothing is known.
+    Value,
+    /// A value of the environment.
+    Environment,
+}
+
+/// One reading of a text.
+pub(super) type Text = Vec<Piece>;
+
+impl Evaluator<'_, '_> {
+    /// Every reading of a text; one of a single unknown piece where nothing is known.
+    pub(super) fn texts_of(&mut self, file: FileId, expr: ExprId) -> Vec<Text> {
+        self.readings(file, expr, 0)
+    }
+
+    /// The one known text that an expression is.
+    pub(super) fn text_of(&mut self, file: FileId, expr: ExprId) -> Option<String> {
+        match self.texts_of(file, expr).as_slice() {
+            [text] => known(text),
+            _ => None,
+        }
+    }
+
+    fn readings(&mut self, file: FileId, expr: ExprId, depth: u32) -> Vec<Text> {
+        let unknown = || vec![vec![Piece::Value]];
+        if depth > DEEPEST {
+            return unknown();
+        }
+        let world = self.world;
+        let parsed = world.file(file).parsed;
+        match parsed.expr(expr) {
+            Expr::Text(name, _) => vec![vec![Piece::Known(parsed.name(*name).to_owned())]],
+            Expr::Template(parts) => {
+                let mut all: Vec<Text> = vec![Vec::new()];
+                for part in parts {
+                    let pieces = match part {
+                        TextPart::Text(name) => vec![vec![Piece::Known(parsed.name(*name).to_owned())]],
+                        TextPart::Withheld => unknown(),
+                        TextPart::Value(value) => self.readings(file, *value, depth + 1),
+                    };
+                    let mut next = Vec::new();
+                    for start in &all {
+                        for end in &pieces {
+                            if next.len() < MOST_READINGS {
+                                next.push(start.iter().chain(end).cloned().collect());
+                            }
+                        }
+                    }
+                    all = next;
+                }
+                all
+            }
+            Expr::Either(left, right) => {
+                let mut all = self.readings(file, *left, depth + 1);
+                all.extend(self.readings(file, *right, depth + 1));
+                all.truncate(MOST_READINGS);
+                all
+            }
+            Expr::Cast(value, _) | Expr::Guarded(value) | Expr::Await(value) => self.readings(file, *value, depth + 1),
+            Expr::Binding(binding) => {
+                let Some(it) = parsed.bindings.get(*binding as usize) else { return unknown() };
+                if !it.writes.is_empty() {
+                    return unknown();
+                }
+                match &it.origin {
+                    Origin::Value(value, steps) if steps.is_empty() => self.readings(file, *value, depth + 1),
+                    Origin::Import { specifier, name } => {
+                        let Some(target) = world.file(file).targets.get(specifier) else { return unknown() };
+                        match self.exported_text(*target, parsed.name(*name)) {
+                            Some((file, expr)) => self.readings(file, expr, depth + 1),
+                            None => unknown(),
+                        }
+                    }
+                    _ => unknown(),
+                }
+            }
+            Expr::Member(object, name) => {
+                let name = parsed.name(*name);
+                if self.is_environment(file, *object) {
+                    return vec![vec![Piece::Environment]];
+                }
+                match self.expr(file, *object) {
+                    Value::Object(there, object) => match self.option(there, object, name) {
+                        Some((file, expr)) => self.readings(file, expr, depth + 1),
+                        None => unknown(),
+                    },
+                    Value::Module(target) => match self.exported_text(target, name) {
+                        Some((file, expr)) => self.readings(file, expr, depth + 1),
+                        None => unknown(),
+                    },
+                    Value::Instance(there, class) => match self.field(there, class, name) {
+                        Some(expr) => self.readings(there, expr, depth + 1),
+                        None => unknown(),
+                    },
+                    _ => unknown(),
+                }
+            }
+            // `new URL(path, base)` and what it is turned into.
+            Expr::Call { callee, arguments, construct: true, .. } => {
+                let is_url = matches!(parsed.expr(*callee), Expr::Global(name) if parsed.name(*name) == "URL");
+                if is_url { self.url(file, arguments, depth) } else { unknown() }
+            }
+            Expr::Call { callee, arguments, construct: false, .. } => match parsed.expr(*callee) {
+                Expr::Member(object, name) if matches!(parsed.name(*name), "toString" | "trim" | "toJSON") => {
+                    self.readings(file, *object, depth + 1)
+                }
+                Expr::Global(name) if parsed.name(*name) == "String" => match arguments.first() {
+                    Some(argument) => self.readings(file, argument.value, depth + 1),
+                    None => unknown(),
+                },
+                _ => match self.expr(file, *callee) {
+                    // A function that only puts a text together.
+                    Value::Function(there, function) => {
+                        let returns = &world.file(there).parsed.functions[function as usize].returns;
+                        match returns.as_slice() {
+                            [value] => self.readings(there, *value, depth + 1),
+                            _ => unknown(),
+                        }
+                    }
+                    _ => unknown(),
+                },
+            },
+            _ => unknown(),
+        }
+    }
+
+    fn url(&mut self, file: FileId, arguments: &[Argument], depth: u32) -> Vec<Text> {
+        let unknown = || vec![vec![Piece::Value]];
+        let Some(path) = arguments.first() else { return unknown() };
+        let paths = self.readings(file, path.value, depth + 1);
+        let Some(base) = arguments.get(1) else { return paths };
+        let mut all = Vec::new();
+        for path in &paths {
+            if matches!(path.first(), Some(Piece::Known(text)) if text.contains("://")) {
+                all.push(path.clone());
+                continue;
+            }
+            for base in self.readings(file, base.value, depth + 1) {
+                // A path from the root replaces the base's own.
+                let Some(Piece::Known(text)) = base.first() else { return unknown() };
+                let Some(rooted) = path.first() else { continue };
+                let Some(origin_end) = text.find("://").map(|at| at + 3) else { return unknown() };
+                let mut url = match rooted {
+                    Piece::Known(rooted) if rooted.starts_with('/') => {
+                        let end = text[origin_end..].find('/').map_or(text.len(), |at| origin_end + at);
+                        vec![Piece::Known(text[..end].to_owned())]
+                    }
+                    Piece::Known(_) if text.ends_with('/') => base.clone(),
+                    _ => return unknown(),
+                };
+                url.extend(path.iter().cloned());
+                all.push(url);
+            }
+        }
+        all.truncate(MOST_READINGS);
+        all
+    }
+
+    fn exported_text(&mut self, file: FileId, name: &str) -> Option<(FileId, ExprId)> {
+        use crate::parse::ExportValue;
+        let definition = self.world.definition(file, name)?;
+        let there = self.world.file(definition.file);
+        match there.parsed.exports[definition.export].value {
+            ExportValue::Expr(expr) => Some((definition.file, expr)),
+            ExportValue::Binding(binding) => {
+                let it = there.parsed.bindings.get(binding as usize)?;
+                match &it.origin {
+                    Origin::Value(expr, steps) if steps.is_empty() && it.writes.is_empty() => {
+                        Some((definition.file, *expr))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn field(&mut self, file: FileId, class: u32, name: &str) -> Option<ExprId> {
+        use crate::parse::MemberKind;
+        let parsed = self.world.file(file).parsed;
+        let it = parsed.classes.get(class as usize)?;
+        let mut values: Vec<ExprId> = it
+            .members
+            .iter()
+            .filter(|member| parsed.name(member.name) == name)
+            .filter_map(|member| match member.kind {
+                MemberKind::Field(_, value) => value,
+                _ => None,
+            })
+            .collect();
+        values.extend(it.assigned.iter().filter(|(key, _)| parsed.name(*key) == name).map(|(_, value)| *value));
+        match values.as_slice() {
+            [value] => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Whether an expression is `process.env`, `import.meta.env` or a validated copy of it.
+    pub(super) fn is_environment(&mut self, file: FileId, expr: ExprId) -> bool {
+        let parsed = self.world.file(file).parsed;
+        match parsed.expr(expr) {
+            Expr::Member(object, name) => {
+                parsed.name(*name) == "env"
+                    && matches!(parsed.expr(*object), Expr::Global(global) if matches!(parsed.name(*global), "process" | "Bun"))
+            }
+            Expr::Binding(binding) => {
+                let Some(it) = parsed.bindings.get(*binding as usize) else { return false };
+                match &it.origin {
+                    Origin::Value(value, steps) if steps.is_empty() => {
+                        let value = *value;
+                        // One level: `const env = process.env`.
+                        matches!(parsed.expr(value), Expr::Member(..)) && self.is_environment(file, value)
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an expression is a value of the environment.
+    pub(super) fn from_environment(&mut self, file: FileId, expr: ExprId) -> bool {
+        self.texts_of(file, expr).iter().any(|text| text.contains(&Piece::Environment))
+    }
+}
+
+/// The text of a reading without unknown pieces.
+pub(super) fn known(text: &Text) -> Option<String> {
+    let mut out = String::new();
+    for piece in text {
+        match piece {
+            Piece::Known(known) => out.push_str(known),
+            Piece::Value | Piece::Environment => return None,
+        }
+    }
+    Some(out)
+}
+
+/// A URL with a known host; `None` where the host is not known.
+pub(super) fn url(text: &Text) -> Option<UrlPattern> {
+    let mut pieces = text.iter();
+    let Some(Piece::Known(first)) = pieces.next() else { return None };
+    let rest = first.strip_prefix("https://").or_else(|| first.strip_prefix("http://"))?;
+    let (host, path) = match rest.find(['/', '?', '#']) {
+        Some(at) => rest.split_at(at),
+        // A host that goes on in the next piece is not known.
+        None if text.len() > 1 && !matches!(text.get(1), Some(Piece::Known(next)) if next.starts_with(['/', '?'])) => {
+            return None;
+        }
+        None => (rest, ""),
+    };
+    let host = host.split(':').next().unwrap_or("").to_ascii_lowercase();
+    if host.is_empty() {
+        return None;
+    }
+    let mut parts = vec![UrlPart::Literal(path.to_owned())];
+    parts.extend(path_parts(pieces, path));
+    Some(UrlPattern { host, path: parts })
+}
+
+/// A path in pieces that follow what is already known.
+pub(super) fn path_parts<'t>(pieces: impl Iterator<Item = &'t Piece>, before: &str) -> Vec<UrlPart> {
+    let mut before = before.to_owned();
+    let mut parts = Vec::new();
+    for piece in pieces {
+        if before.contains(['?', '#']) {
+            break;
+        }
+        match piece {
+            Piece::Known(text) => {
+                parts.push(UrlPart::Literal(text.clone()));
+                before.push_str(text);
+            }
+            Piece::Value | Piece::Environment => {
+                // A value that does not start a segment may be more of the path, or a query.
+                parts.push(if before.ends_with('/') { UrlPart::Value } else { UrlPart::Anything });
+                before.push('\u{1}');
+            }
+        }
+    }
+    parts
+}

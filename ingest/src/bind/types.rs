@@ -1,0 +1,179 @@
+//! From declared types to values.
+
+use std::rc::Rc;
+
+use super::eval::{Evaluator, Question};
+use super::value::{FileId, Value, Vendor};
+use crate::parse::{BindingId, ExportValue, Name, Origin, Type, TypeId, TypeRoot};
+
+impl Evaluator<'_, '_> {
+    /// What a value of a type is. A client of a vendor is not bound to a place yet: see [`Evaluator::declared`].
+    pub(super) fn eval_type(&mut self, file: FileId, ty: TypeId) -> Value {
+        let parsed = self.world.file(file).parsed;
+        match parsed.types.get(ty as usize) {
+            None | Some(Type::Unknown | Type::List(_)) => Value::Unknown,
+            Some(Type::Null) => Value::Null,
+            Some(Type::Object(..)) => Value::Typed(file, ty),
+            Some(Type::Function(returns)) => {
+                let returns = self.ask(Question::Type(file, *returns));
+                if returns.is_known() { Value::Gives(Rc::new(returns)) } else { Value::Unknown }
+            }
+            Some(Type::Union(types) | Type::Intersection(types)) => {
+                let mut all = Value::Unknown;
+                for ty in types {
+                    let value = self.ask(Question::Type(file, *ty));
+                    all = all.or(value);
+                }
+                all
+            }
+            Some(Type::Indexed(object, name)) => {
+                let object = self.ask(Question::Type(file, *object));
+                self.member(&object, parsed.name(*name))
+            }
+            Some(Type::Typeof(root, path)) => {
+                let mut value = match root {
+                    TypeRoot::Binding(binding) => self.binding(file, *binding),
+                    TypeRoot::Import(specifier) => self.import(file, *specifier, "*"),
+                    TypeRoot::Global(_) => Value::Unknown,
+                };
+                for name in path {
+                    value = self.member(&value, parsed.name(*name));
+                }
+                value
+            }
+            Some(Type::Reference(TypeRoot::Binding(binding), path, _)) => self.named_type(file, *binding, path),
+            Some(Type::Reference(TypeRoot::Import(specifier), path, _)) => match path.split_first() {
+                Some((name, path)) => {
+                    let (name, path) = (parsed.name(*name), self.texts(file, path));
+                    self.imported_type(file, *specifier, name, &path)
+                }
+                None => Value::Unknown,
+            },
+            Some(Type::Reference(TypeRoot::Global(name), path, arguments)) if path.is_empty() => {
+                let Some(first) = arguments.first().copied() else { return Value::Unknown };
+                match parsed.name(*name) {
+                    "Promise" | "PromiseLike" | "Awaited" | "Readonly" | "Partial" | "Required" | "Pick" | "Omit"
+                    | "NonNullable" | "Exclude" | "Extract" => self.ask(Question::Type(file, first)),
+                    "InstanceType" => {
+                        let class = self.ask(Question::Type(file, first));
+                        self.instance_of_type(&class)
+                    }
+                    "ReturnType" => {
+                        let function = self.ask(Question::Type(file, first));
+                        self.result_of_type(&function)
+                    }
+                    _ => Value::Unknown,
+                }
+            }
+            Some(Type::Reference(..)) => Value::Unknown,
+        }
+    }
+
+    fn instance_of_type(&mut self, class: &Value) -> Value {
+        match class {
+            Value::Class(file, class) => Value::Instance(*file, *class),
+            Value::Vendor(vendor) if vendor.chain.is_empty() => match self.catalog.shape(vendor.shape).construct {
+                Some(shape) => Value::vendor(Vendor { shape, ..(**vendor).clone() }),
+                None => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    fn result_of_type(&mut self, function: &Value) -> Value {
+        match function {
+            Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
+            Value::Gives(value) => (**value).clone(),
+            Value::Vendor(vendor) if vendor.chain.is_empty() => match self.catalog.shape(vendor.shape).call {
+                Some(shape) => Value::vendor(Vendor { shape, ..(**vendor).clone() }),
+                None => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    fn texts(&self, file: FileId, names: &[Name]) -> Vec<String> {
+        let parsed = self.world.file(file).parsed;
+        names.iter().map(|name| parsed.name(*name).to_owned()).collect()
+    }
+
+    /// The type that a name of a file stands for.
+    fn named_type(&mut self, file: FileId, binding: BindingId, path: &[Name]) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let Some(it) = parsed.bindings.get(binding as usize) else { return Value::Unknown };
+        match &it.origin {
+            Origin::Import { specifier, name } => {
+                let path = self.texts(file, path);
+                self.imported_type(file, *specifier, parsed.name(*name), &path)
+            }
+            Origin::Class(class) if path.is_empty() => Value::Instance(file, *class),
+            Origin::Type(ty) if path.is_empty() => self.ask(Question::Type(file, *ty)),
+            // `const Stripe = require("stripe")` is a value, and its name is a type only in checked JavaScript.
+            _ => Value::Unknown,
+        }
+    }
+
+    fn imported_type(&mut self, file: FileId, specifier: Name, name: &str, path: &[String]) -> Value {
+        let here = self.world.file(file);
+        let Some(target) = here.targets.get(&specifier).copied() else {
+            let specifier = here.parsed.name(specifier);
+            let name = match (name, path) {
+                (name, []) => name,
+                ("*" | "=", [name]) => name.as_str(),
+                _ => return Value::Unknown,
+            };
+            return self.package_type(specifier, name);
+        };
+        let name = match (name, path) {
+            ("*" | "=", [name, ..]) => name.as_str(),
+            (name, _) => name,
+        };
+        let Some(definition) = self.world.definition(target, name) else { return Value::Unknown };
+        let there = self.world.file(definition.file);
+        match there.parsed.exports[definition.export].value {
+            ExportValue::Binding(binding) => self.named_type(definition.file, binding, &[]),
+            ExportValue::From { specifier, name } if !there.targets.contains_key(&specifier) => {
+                self.package_type(there.parsed.name(specifier), there.parsed.name(name))
+            }
+            ExportValue::Expr(expr) => match there.parsed.expr(expr) {
+                crate::parse::Expr::Class(class) => Value::Instance(definition.file, *class),
+                _ => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    fn package_type(&mut self, specifier: &str, name: &str) -> Value {
+        let name = if name == "=" { "*" } else { name };
+        let shape = self.catalog.declared(specifier, name).or_else(|| {
+            if name == "default" { self.catalog.declared(specifier, "*") } else { None }
+        });
+        match shape {
+            Some(shape) => Value::vendor(Vendor {
+                specifier: specifier.into(),
+                shape,
+                chain: String::new(),
+                client: None,
+                made: None,
+                trail: None,
+            }),
+            None => Value::Unknown,
+        }
+    }
+
+    /// A member of a value of which the type is declared.
+    pub(super) fn type_member(&mut self, file: FileId, ty: TypeId, name: &str) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let Some(Type::Object(members, extends)) = parsed.types.get(ty as usize) else { return Value::Unknown };
+        if let Some((_, ty)) = members.iter().find(|(key, _)| parsed.name(*key) == name) {
+            return self.ask(Question::Type(file, *ty));
+        }
+        let mut all = Value::Unknown;
+        for base in extends {
+            let base = self.ask(Question::Type(file, *base));
+            let member = self.member(&base, name);
+            all = all.or(member);
+        }
+        all
+    }
+}

@@ -1,0 +1,145 @@
+//! What is known of a value while it flows through a repository.
+
+use std::rc::Rc;
+
+use crate::catalog::ShapeId;
+use crate::parse::{ClassId, ExprId, FunctionId, SymbolIndex, TypeId};
+
+/// Position of a file in the project.
+pub(super) type FileId = u32;
+
+/// A value, as far as it can lead to a vendor or to a symbol of the repository.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    /// Not known.
+    Unknown,
+    /// `null` or `undefined`.
+    Null,
+    /// A name that no file declares: `fetch`, `globalThis`.
+    Global(Rc<str>),
+    /// The namespace of a vendor's module, or what `require` of it gives.
+    Namespace(Rc<str>),
+    /// A value out of a vendor's package.
+    Vendor(Rc<Vendor>),
+    /// The namespace of a file.
+    Module(FileId),
+    /// A function.
+    Function(FileId, FunctionId),
+    /// A class.
+    Class(FileId, ClassId),
+    /// An instance of a class.
+    Instance(FileId, ClassId),
+    /// An object literal.
+    Object(FileId, ExprId),
+    /// A list literal.
+    List(FileId, ExprId),
+    /// A value of which the declared type is known.
+    Typed(FileId, TypeId),
+    /// A function of which only the result is known.
+    Gives(Rc<Value>),
+    /// One of several.
+    Many(Rc<Vec<Value>>),
+}
+
+/// A value out of a vendor's package: a class, a client, or a chain of members on a client.
+#[derive(Debug, Clone)]
+pub(super) struct Vendor {
+    /// The module that it was imported from.
+    pub(super) specifier: Rc<str>,
+    /// What it is.
+    pub(super) shape: ShapeId,
+    /// Members and calls since the client, with the client's prefix; empty for the shape itself.
+    pub(super) chain: String,
+    /// Position among the clients found so far.
+    pub(super) client: Option<usize>,
+    /// Where it was constructed or called with arguments that matter (a command's).
+    pub(super) made: Option<(FileId, ExprId)>,
+    /// The way here.
+    pub(super) trail: Option<Rc<Trail>>,
+}
+
+/// A step of the way that a value took, and the steps before it.
+#[derive(Debug, Clone)]
+pub(super) struct Trail {
+    pub(super) file: FileId,
+    pub(super) line: u32,
+    pub(super) symbol: Option<SymbolIndex>,
+    pub(super) step: String,
+    pub(super) before: Option<Rc<Trail>>,
+}
+
+impl Vendor {
+    /// The same value one step further.
+    pub(super) fn step(&self, file: FileId, line: u32, symbol: Option<SymbolIndex>, step: String) -> Self {
+        let before = self.trail.clone();
+        Self { trail: Some(Rc::new(Trail { file, line, symbol, step, before })), ..self.clone() }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.specifier == other.specifier
+            && self.shape == other.shape
+            && self.chain == other.chain
+            && self.client == other.client
+            && self.made == other.made
+    }
+}
+
+impl Value {
+    pub(super) fn vendor(vendor: Vendor) -> Self {
+        Self::Vendor(Rc::new(vendor))
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self, Self::Unknown | Self::Null)
+    }
+
+    /// Each alternative.
+    pub(super) fn alternatives(&self) -> &[Self] {
+        match self {
+            Self::Many(values) => values,
+            one => std::slice::from_ref(one),
+        }
+    }
+
+    /// Each alternative out of a vendor's package.
+    pub(super) fn vendors(&self) -> impl Iterator<Item = &Rc<Vendor>> {
+        self.alternatives().iter().filter_map(|value| match value {
+            Self::Vendor(vendor) => Some(vendor),
+            _ => None,
+        })
+    }
+
+    /// One or the other; what is not known gives way to what is.
+    pub(super) fn or(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Unknown | Self::Null, _) => return if other.is_known() { other } else { self },
+            (_, Self::Unknown | Self::Null) => return self,
+            _ => {}
+        }
+        let mut all = self.alternatives().to_vec();
+        for value in other.alternatives() {
+            if all.len() < MOST_ALTERNATIVES && !all.iter().any(|known| known.same(value)) {
+                all.push(value.clone());
+            }
+        }
+        if all.len() == 1 { all.remove(0) } else { Self::Many(Rc::new(all)) }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Vendor(a), Self::Vendor(b)) => a.same(b),
+            (Self::Global(a), Self::Global(b)) | (Self::Namespace(a), Self::Namespace(b)) => a == b,
+            (Self::Module(a), Self::Module(b)) => a == b,
+            (Self::Function(a, x), Self::Function(b, y))
+            | (Self::Class(a, x), Self::Class(b, y))
+            | (Self::Instance(a, x), Self::Instance(b, y))
+            | (Self::Object(a, x), Self::Object(b, y))
+            | (Self::List(a, x), Self::List(b, y))
+            | (Self::Typed(a, x), Self::Typed(b, y)) => (a, x) == (b, y),
+            _ => false,
+        }
+    }
+}
+
+/// Alternatives of one value that are followed.
+const MOST_ALTERNATIVES: usize = 8;
