@@ -100,7 +100,11 @@ impl Evaluator<'_, '_> {
                     let Some(it) = here.parsed.bindings.get(*binding as usize) else { return "value" };
                     return match &it.origin {
                         Origin::Import { specifier, .. } => {
-                            if here.targets.get(specifier) == Some(&target) { "import" } else { "reexport" }
+                            if here.targets.get(specifier) == Some(&target) {
+                                "import"
+                            } else {
+                                "reexport"
+                            }
                         }
                         _ if target == file && direct => "local",
                         _ => "type",

@@ -8,7 +8,7 @@ use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::catalog::Catalog;
 use crate::parse::{
-    Argument, BindingId, ClassId, ExportValue, Expr, ExprId, FunctionId, MemberKind, Name, Origin, Property, Step,
+    BindingId, ClassId, ExportValue, Expr, ExprId, FunctionId, MemberKind, Name, Origin, Property, Step,
 };
 use crate::pins::Pins;
 
@@ -43,7 +43,7 @@ pub(super) struct Evaluator<'p, 'w> {
     /// Members of members being looked up.
     nested: usize,
     /// The call that a function is passed to, by file.
-    passed: HashMap<FileId, HashMap<FunctionId, ExprId>>,
+    given: HashMap<FileId, HashMap<FunctionId, ExprId>>,
 }
 
 impl<'p, 'w> Evaluator<'p, 'w> {
@@ -59,7 +59,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             steps: 0,
             properties: HashSet::new(),
             nested: 0,
-            passed: HashMap::new(),
+            given: HashMap::new(),
         }
     }
 
@@ -113,12 +113,17 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         let world = self.world;
         let parsed = world.file(file).parsed;
         match parsed.expr(expr) {
-            Expr::Unknown | Expr::Literal(_) | Expr::Text(..) | Expr::Template(_) => Value::Unknown,
+            // `stripe[name]` is a member that nobody can name.
+            Expr::Unknown
+            | Expr::Literal(_)
+            | Expr::Text(..)
+            | Expr::Template(_)
+            | Expr::This(None)
+            | Expr::Index(_) => Value::Unknown,
             Expr::Null => Value::Null,
             Expr::Binding(binding) => self.binding(file, *binding),
             Expr::Global(name) => Value::Global(parsed.name(*name).into()),
             Expr::This(Some(class)) => Value::Instance(file, *class),
-            Expr::This(None) => Value::Unknown,
             Expr::Super(class) => {
                 let extends = class.and_then(|class| parsed.classes.get(class as usize)).and_then(|it| it.extends);
                 match extends {
@@ -133,12 +138,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 let object = self.expr(file, *object);
                 self.member(&object, parsed.name(*name))
             }
-            Expr::Index(object) => match self.expr(file, *object) {
-                Value::List(..) => Value::Unknown,
-                // `(stripe as any)[name]` is a member that nobody can name.
-                _ => Value::Unknown,
-            },
-            Expr::Call { callee, construct, arguments, .. } => {
+            Expr::Call { callee, construct, .. } => {
                 if *construct {
                     let class = self.expr(file, *callee);
                     return self.instance(&class, file, expr);
@@ -149,7 +149,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                     return self.expr(file, *object);
                 }
                 let callee = self.expr(file, *callee);
-                self.called(&callee, file, expr, arguments)
+                self.called(&callee, file, expr)
             }
             Expr::Import(specifier) => self.import(file, *specifier, "*"),
             Expr::Require(specifier) => self.import(file, *specifier, "="),
@@ -255,20 +255,20 @@ impl<'p, 'w> Evaluator<'p, 'w> {
 
     fn call_given(&mut self, file: FileId, function: FunctionId) -> Option<ExprId> {
         let parsed = self.world.file(file).parsed;
-        self.passed
+        self.given
             .entry(file)
             .or_insert_with(|| {
-                let mut passed = HashMap::new();
+                let mut given = HashMap::new();
                 for call in &parsed.calls {
                     if let Expr::Call { arguments, .. } = parsed.expr(call.expr) {
                         for argument in arguments {
                             if let Expr::Function(function) = parsed.expr(argument.value) {
-                                passed.insert(*function, call.expr);
+                                given.insert(*function, call.expr);
                             }
                         }
                     }
                 }
-                passed
+                given
             })
             .get(&function)
             .copied()
@@ -304,9 +304,11 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         let world = self.world;
         let here = world.file(file);
         let target = here.targets.get(&specifier).copied();
-        let mocked = here.parsed.mocks.iter().any(|mock| {
-            *mock == specifier || (target.is_some() && here.targets.get(mock).copied() == target)
-        });
+        let mocked = here
+            .parsed
+            .mocks
+            .iter()
+            .any(|mock| *mock == specifier || (target.is_some() && here.targets.get(mock).copied() == target));
         if mocked {
             return Value::Unknown;
         }
@@ -435,8 +437,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 return Value::vendor(Vendor { shape: *member, made: None, ..(**vendor).clone() });
             }
             let Some(client) = &shape.client else { return Value::Unknown };
-            let chain =
-                if client.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", client.prefix) };
+            let chain = if client.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", client.prefix) };
             return Value::vendor(Vendor { chain, ..(**vendor).clone() });
         }
         Value::vendor(Vendor { chain: format!("{}.{name}", vendor.chain), ..(**vendor).clone() })
@@ -569,12 +570,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     }
 
     /// What a call gives.
-    fn called(&mut self, callee: &Value, file: FileId, call: ExprId, arguments: &[Argument]) -> Value {
+    fn called(&mut self, callee: &Value, file: FileId, call: ExprId) -> Value {
         match callee {
             Value::Many(values) => {
                 let mut all = Value::Unknown;
                 for value in values.iter() {
-                    let given = self.called(value, file, call, arguments);
+                    let given = self.called(value, file, call);
                     all = all.or(given);
                 }
                 all
@@ -585,7 +586,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 let specifier = Rc::clone(specifier);
                 let whole = self.package(&specifier, "default");
                 match self.catalog.exported(&specifier, "*") {
-                    Some(_) => self.called(&whole, file, call, arguments),
+                    Some(_) => self.called(&whole, file, call),
                     None => Value::Unknown,
                 }
             }
@@ -593,13 +594,11 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 Some(shape) => self.made(vendor, shape, file, call, false),
                 None => Value::Unknown,
             },
-            Value::Vendor(vendor) => {
-                Value::vendor(Vendor {
-                    chain: format!("{}()", vendor.chain),
-                    made: Some((file, call)),
-                    ..(**vendor).clone()
-                })
-            }
+            Value::Vendor(vendor) => Value::vendor(Vendor {
+                chain: format!("{}()", vendor.chain),
+                made: Some((file, call)),
+                ..(**vendor).clone()
+            }),
             _ => Value::Unknown,
         }
     }
@@ -667,14 +666,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     }
 
     /// A value that is a client because it is declared so.
-    pub(super) fn declared(
-        &mut self,
-        value: Value,
-        file: FileId,
-        symbol: Option<u32>,
-        line: u32,
-        step: &str,
-    ) -> Value {
+    pub(super) fn declared(&mut self, value: Value, file: FileId, symbol: Option<u32>, line: u32, step: &str) -> Value {
         match value {
             Value::Many(values) => {
                 let mut all = Value::Unknown;
@@ -694,7 +686,11 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                     vendor.specifier.to_string(),
                 );
                 vendor.client = Some(self.clients.at(site, || record));
-                if line == 0 { Value::vendor(vendor) } else { Value::vendor(vendor.step(file, line, symbol, step.to_owned())) }
+                if line == 0 {
+                    Value::vendor(vendor)
+                } else {
+                    Value::vendor(vendor.step(file, line, symbol, step.to_owned()))
+                }
             }
             other => other,
         }
@@ -705,9 +701,9 @@ impl<'p, 'w> Evaluator<'p, 'w> {
 pub(super) fn stepped(value: Value, file: FileId, line: u32, symbol: Option<u32>, step: &str) -> Value {
     match value {
         Value::Vendor(vendor) => Value::vendor(vendor.step(file, line, symbol, step.to_owned())),
-        Value::Many(values) => Value::Many(Rc::new(
-            values.iter().map(|value| stepped(value.clone(), file, line, symbol, step)).collect(),
-        )),
+        Value::Many(values) => {
+            Value::Many(Rc::new(values.iter().map(|value| stepped(value.clone(), file, line, symbol, step)).collect()))
+        }
         other => other,
     }
 }

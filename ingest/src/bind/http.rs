@@ -48,10 +48,10 @@ impl Evaluator<'_, '_> {
                         found.operation = Some(operation.clone());
                     }
                     [None] => found.reason = format!("no one operation of {vendor} has this method and path"),
-                    _ => found.reason = "the URL may name several operations".to_owned(),
+                    _ => "the URL may name several operations".clone_into(&mut found.reason),
                 }
             }
-            None => found.reason = "the method is not known here".to_owned(),
+            None => "the method is not known here".clone_into(&mut found.reason),
         }
         if let Some(init) = init {
             found.keys = self.body_keys(file, init);

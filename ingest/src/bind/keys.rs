@@ -15,7 +15,7 @@ const MOST_KEYS: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Keys {
     /// Dotted, `[]` for elements of lists.
-    pub(super) keys: BTreeSet<String>,
+    pub(super) names: BTreeSet<String>,
     /// Whether some are hidden.
     pub(super) hidden: bool,
     /// Digests of literals by key.
@@ -32,7 +32,7 @@ impl Evaluator<'_, '_> {
 
     fn collect(&mut self, file: FileId, expr: ExprId, prefix: &str, depth: u32, out: &mut Keys) {
         let parsed = self.world.file(file).parsed;
-        if depth > DEEPEST || out.keys.len() > MOST_KEYS {
+        if depth > DEEPEST || out.names.len() > MOST_KEYS {
             out.hidden = true;
             return;
         }
@@ -44,7 +44,7 @@ impl Evaluator<'_, '_> {
                             let name = parsed.name(*name);
                             let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
                             self.nested(file, *value, &key, depth, out);
-                            out.keys.insert(key);
+                            out.names.insert(key);
                         }
                         Property::Spread(value) => self.collect(file, *value, prefix, depth + 1, out),
                         Property::Computed => out.hidden = true,

@@ -35,8 +35,10 @@ impl Evaluator<'_, '_> {
                     (Some(_), _) => Some("literal"),
                     // `apiVersion: null` says the default outright.
                     (None, Expr::Null) => None,
-                    (None, _) if self.from_environment(there, value) => Some("environment"),
-                    (None, Expr::Cast(inner, _)) if matches!(self.world.file(there).parsed.expr(*inner), Expr::Null) => {
+                    (None, _) if self.has_environment(there, value) => Some("environment"),
+                    (None, Expr::Cast(inner, _))
+                        if matches!(self.world.file(there).parsed.expr(*inner), Expr::Null) =>
+                    {
                         None
                     }
                     (None, _) => Some("unknown"),
@@ -67,7 +69,8 @@ impl Evaluator<'_, '_> {
             if own {
                 continue;
             }
-            let mut hosts = self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)).collect::<Vec<_>>();
+            let mut hosts =
+                self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)).collect::<Vec<_>>();
             hosts.dedup();
             let [Some(host)] = hosts.as_slice() else { return Host::Hidden };
             let vendor = self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());

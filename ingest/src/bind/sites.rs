@@ -50,13 +50,8 @@ impl Evaluator<'_, '_> {
     /// The call sites of a file, in source order.
     pub(super) fn call_sites(&mut self, file: FileId) -> Vec<CallSite> {
         let parsed = self.world.file(file).parsed;
-        let mut collector = Collector {
-            file,
-            parsed,
-            continued: continued(parsed),
-            ordinals: HashMap::new(),
-            sites: Vec::new(),
-        };
+        let mut collector =
+            Collector { file, parsed, continued: continued(parsed), ordinals: HashMap::new(), sites: Vec::new() };
         for call in &parsed.calls {
             let Expr::Call { callee, arguments, construct, .. } = parsed.expr(call.expr) else { continue };
             if *construct {
@@ -122,7 +117,7 @@ impl Evaluator<'_, '_> {
         if !others.is_empty() {
             others.sort();
             others.dedup();
-            best.reason.push_str(&format!("; it may also be a client of {}", others.join(", ")));
+            best.reason = format!("{}; it may also be a client of {}", best.reason, others.join(", "));
         }
         Some(best)
     }
@@ -138,7 +133,7 @@ impl Evaluator<'_, '_> {
         let catalog = self.catalog;
         let package = catalog.package_of(catalog.shape(vendor.shape).package);
         let edition = self.edition(vendor, file);
-        let meaning = catalog.meaning(package, edition, &vendor.chain);
+        let meaning = package.meaning(edition, &vendor.chain);
         let mut found = Found {
             vendor: catalog.vendor(package.vendor).id.clone(),
             operation: None,
@@ -169,7 +164,10 @@ impl Evaluator<'_, '_> {
             Meaning::Dispatch(dispatches) => {
                 self.dispatched(file, package, edition, dispatches, arguments, &mut found);
                 if found.operation.is_none() {
-                    found.reason = format!("{} of {} names its operation in a value that is not known here", vendor.chain, package.name);
+                    found.reason = format!(
+                        "{} of {} names its operation in a value that is not known here",
+                        vendor.chain, package.name
+                    );
                     found.keys.hidden = true;
                 }
             }
@@ -193,7 +191,7 @@ impl Evaluator<'_, '_> {
                     found.operation = None;
                 }
                 Host::Hidden => {
-                    found.reason = "the client's requests go to a host that is not known here".to_owned();
+                    "the client's requests go to a host that is not known here".clone_into(&mut found.reason);
                     found.operation = None;
                 }
             }
@@ -240,19 +238,22 @@ impl Evaluator<'_, '_> {
         }
         let Some(argument) = arguments.get(index) else { return Keys::default() };
         let mut keys = self.keys(file, argument.value);
-        let is_options = !keys.keys.is_empty()
+        let is_options = !keys.names.is_empty()
             && !keys.hidden
             && !package.options_keys.is_empty()
-            && keys.keys.iter().all(|key| package.options_keys.iter().any(|option| option == key.split('.').next().unwrap_or(key)));
+            && keys
+                .names
+                .iter()
+                .all(|key| package.options_keys.iter().any(|option| option == key.split('.').next().unwrap_or(key)));
         if is_options {
             return Keys::default();
         }
         if entry.arguments == Arguments::Nested {
             let body: Vec<String> =
-                keys.keys.iter().filter_map(|key| key.strip_prefix("requestBody.").map(str::to_owned)).collect();
-            keys.keys.extend(body);
-            keys.keys.remove("requestBody");
-            keys.keys.retain(|key| !key.starts_with("requestBody."));
+                keys.names.iter().filter_map(|key| key.strip_prefix("requestBody.").map(str::to_owned)).collect();
+            keys.names.extend(body);
+            keys.names.remove("requestBody");
+            keys.names.retain(|key| !key.starts_with("requestBody."));
         }
         keys
     }
@@ -278,7 +279,7 @@ impl Evaluator<'_, '_> {
                     let value = self.expr(file, at.value);
                     let operation = value.vendors().find_map(|vendor| {
                         let chain = vendor.chain.trim_end_matches("()");
-                        match catalog.meaning(package, edition, chain) {
+                        match package.meaning(edition, chain) {
                             Meaning::Operation(entry, _) => Some((entry.operation.clone(), vendor.made)),
                             _ => None,
                         }
@@ -288,12 +289,11 @@ impl Evaluator<'_, '_> {
                 }
                 Dispatch::Chain { argument, keys } => {
                     let Some(at) = arguments.get(*argument) else { continue };
-                    let operation = self.text_of(file, at.value).and_then(|chain| {
-                        match catalog.meaning(package, edition, &chain) {
+                    let operation =
+                        self.text_of(file, at.value).and_then(|chain| match package.meaning(edition, &chain) {
                             Meaning::Operation(entry, _) => Some(entry.operation.clone()),
                             _ => None,
-                        }
-                    });
+                        });
                     (operation, arguments.get(*keys).map(|it| it.value))
                 }
                 Dispatch::Command { argument } => {
@@ -304,7 +304,7 @@ impl Evaluator<'_, '_> {
                     }) else {
                         continue;
                     };
-                    let Meaning::Operation(entry, _) = catalog.meaning(package, edition, &chain) else { continue };
+                    let Meaning::Operation(entry, _) = package.meaning(edition, &chain) else { continue };
                     found.operation = Some(entry.operation.clone());
                     found.reason = format!("{chain} of {} is {}", package.name, entry.operation);
                     found.keys.hidden = true;
@@ -322,9 +322,11 @@ impl Evaluator<'_, '_> {
                     let method = self.source_text(file, method, arguments);
                     let path = self.source_pieces(file, path, arguments);
                     let operation = match (method, path) {
-                        (Some(method), Some(path)) => {
-                            catalog.route_text(package.vendor, &method.to_ascii_uppercase(), &path_parts(path.iter(), ""))
-                        }
+                        (Some(method), Some(path)) => catalog.route_text(
+                            package.vendor,
+                            &method.to_ascii_uppercase(),
+                            &path_parts(path.iter(), ""),
+                        ),
                         _ => None,
                     };
                     let keys = keys.as_ref().and_then(|keys| self.source(file, keys, arguments)).map(|(_, expr)| expr);
@@ -390,7 +392,13 @@ impl Evaluator<'_, '_> {
     }
 
     /// Methods of clients that are passed uncalled to where they will be called.
-    fn passed_methods(&mut self, collector: &mut Collector<'_>, call: &CallFact, callee: ExprId, arguments: &[Argument]) {
+    fn passed_methods(
+        &mut self,
+        collector: &mut Collector<'_>,
+        call: &CallFact,
+        callee: ExprId,
+        arguments: &[Argument],
+    ) {
         let parsed = collector.parsed;
         let file = collector.file;
         let calls_it = matches!(parsed.expr(callee), Expr::Member(_, name)
@@ -449,7 +457,7 @@ impl Evaluator<'_, '_> {
             client: found.client.map(|client| self.clients.get(client).client.id.clone()),
             vendor: found.vendor,
             operation: found.operation,
-            args_keys: found.keys.keys.into_iter().collect(),
+            args_keys: found.keys.names.into_iter().collect(),
             args_complete: !found.keys.hidden,
             args_literals,
             response_fields_read: reads.iter().map(|read| read.field.clone()).collect(),

@@ -236,7 +236,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// Whether an expression is a value of the environment.
-    pub(super) fn from_environment(&mut self, file: FileId, expr: ExprId) -> bool {
+    pub(super) fn has_environment(&mut self, file: FileId, expr: ExprId) -> bool {
         self.texts_of(file, expr).iter().any(|text| text.contains(&Piece::Environment))
     }
 }

@@ -11,7 +11,6 @@ impl Evaluator<'_, '_> {
     pub(super) fn eval_type(&mut self, file: FileId, ty: TypeId) -> Value {
         let parsed = self.world.file(file).parsed;
         match parsed.types.get(ty as usize) {
-            None | Some(Type::Unknown | Type::List(_)) => Value::Unknown,
             Some(Type::Null) => Value::Null,
             Some(Type::Object(..)) => Value::Typed(file, ty),
             Some(Type::Function(returns)) => {
@@ -65,7 +64,7 @@ impl Evaluator<'_, '_> {
                     _ => Value::Unknown,
                 }
             }
-            Some(Type::Reference(..)) => Value::Unknown,
+            None | Some(Type::Unknown | Type::List(_) | Type::Reference(..)) => Value::Unknown,
         }
     }
 
@@ -145,9 +144,10 @@ impl Evaluator<'_, '_> {
 
     fn package_type(&mut self, specifier: &str, name: &str) -> Value {
         let name = if name == "=" { "*" } else { name };
-        let shape = self.catalog.declared(specifier, name).or_else(|| {
-            if name == "default" { self.catalog.declared(specifier, "*") } else { None }
-        });
+        let shape = self
+            .catalog
+            .declared(specifier, name)
+            .or_else(|| if name == "default" { self.catalog.declared(specifier, "*") } else { None });
         match shape {
             Some(shape) => Value::vendor(Vendor {
                 specifier: specifier.into(),

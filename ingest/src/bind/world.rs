@@ -99,7 +99,8 @@ impl<'p> World<'p> {
             return None;
         }
         let here = self.file(file);
-        for at in here.exports.get(name).map_or(&[][..], Vec::as_slice) {
+        // Of a name that is assigned several times the first says what it is.
+        if let Some(at) = here.exports.get(name).and_then(|exports| exports.first()) {
             let export = &here.parsed.exports[*at];
             if let ExportValue::From { specifier, name: there } = export.value
                 && let Some(target) = here.targets.get(&specifier)

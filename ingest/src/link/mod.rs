@@ -32,8 +32,7 @@ impl Modules {
         let workspace = Workspace::read(manifests);
         let tree = || Tree::new(paths.iter().copied(), manifests, &workspace);
         let files = paths.iter().zip(0..).map(|(path, at)| ((*path).to_owned(), at)).collect();
-        let resolver =
-            ResolverGeneric::new_with_file_system(tree(), options(Some(TsconfigDiscovery::Auto)));
+        let resolver = ResolverGeneric::new_with_file_system(tree(), options(Some(TsconfigDiscovery::Auto)));
         let plain = ResolverGeneric::new_with_file_system(tree(), options(None));
         let links = tree();
         Self { files, resolver, plain, links, workspace, known: HashMap::new() }
@@ -59,12 +58,7 @@ impl Modules {
             .resolver
             .resolve_file(&from, specifier)
             .or_else(|_| self.plain.resolve(from.parent().unwrap_or(Path::new("/")), specifier));
-        if let Ok(found) = found {
-            if let Some(file) = self.file(found.path()) {
-                return Some(file);
-            }
-        }
-        self.source_of_built(specifier)
+        found.ok().and_then(|found| self.file(found.path())).or_else(|| self.source_of_built(specifier))
     }
 
     fn file(&self, path: &Path) -> Option<u32> {
@@ -119,8 +113,7 @@ mod tests {
     use super::*;
 
     fn modules(paths: &[&str], manifests: &[(&str, &str)]) -> Modules {
-        let manifests =
-            manifests.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+        let manifests = manifests.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
         Modules::new(paths, &manifests)
     }
 
@@ -167,11 +160,19 @@ mod tests {
 
     #[test]
     fn packages_of_the_repository_are_found_by_name_through_their_exports() {
-        let paths = ["apps/web/a.ts", "packages/email/src/index.ts", "packages/email/src/resend/index.ts", "packages/u/src/index.ts"];
+        let paths = [
+            "apps/web/a.ts",
+            "packages/email/src/index.ts",
+            "packages/email/src/resend/index.ts",
+            "packages/u/src/index.ts",
+        ];
         let mut modules = modules(
             &paths,
             &[
-                ("packages/email/package.json", r#"{"name":"@dub/email","exports":{".":{"import":"./src/index.ts"},"./resend":{"import":"./src/resend/index.ts"}}}"#),
+                (
+                    "packages/email/package.json",
+                    r#"{"name":"@dub/email","exports":{".":{"import":"./src/index.ts"},"./resend":{"import":"./src/resend/index.ts"}}}"#,
+                ),
                 ("packages/u/package.json", r#"{"name":"@dub/utils","main":"./dist/index.mjs"}"#),
             ],
         );

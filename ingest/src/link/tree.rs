@@ -85,7 +85,8 @@ impl Tree {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let known = |name: &Value| {
             let Some(name) = name.as_str() else { return false };
-            let base = if name.starts_with('.') { format!("/{folder}/{name}") } else { format!("/node_modules/{name}") };
+            let base =
+                if name.starts_with('.') { format!("/{folder}/{name}") } else { format!("/node_modules/{name}") };
             if name.starts_with('/') {
                 return false;
             }

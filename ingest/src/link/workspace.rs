@@ -33,7 +33,9 @@ impl Workspace {
                 _ => continue,
             };
             let name = serde_json::from_slice::<Value>(bytes).ok();
-            let Some(name) = name.as_ref().and_then(|value| value.get("name")).and_then(Value::as_str) else { continue };
+            let Some(name) = name.as_ref().and_then(|value| value.get("name")).and_then(Value::as_str) else {
+                continue;
+            };
             if name.is_empty() || name.len() > 214 || name.contains("..") {
                 continue;
             }

@@ -209,13 +209,13 @@ impl<'a> Lower<'_, 'a> {
             Expression::TSTypeAssertion(it) => self.cast(&it.expression, &it.type_annotation),
             Expression::TSNonNullExpression(it) => self.lower(&it.expression),
             Expression::TSInstantiationExpression(it) => self.lower(&it.expression),
-            other => match other.as_member_expression() {
-                Some(it) => self.member(it),
-                None => {
-                    walk::walk_expression(self, other);
-                    UNKNOWN
+            other => {
+                if let Some(it) = other.as_member_expression() {
+                    return self.member(it);
                 }
-            },
+                walk::walk_expression(self, other);
+                UNKNOWN
+            }
         }
     }
 

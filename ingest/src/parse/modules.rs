@@ -144,30 +144,20 @@ impl<'a> Lower<'_, 'a> {
         match &it.declaration {
             ExportDefaultDeclarationKind::FunctionDeclaration(it) => {
                 let function = self.function_declaration(it);
-                match it.id.as_ref().and_then(|id| id.symbol_id.get()) {
-                    Some(symbol) => {
-                        let binding = self.binding(symbol);
-                        let local = self.out.bindings[binding as usize].name;
-                        self.add_export(name, Some(local), ExportValue::Binding(binding));
-                    }
-                    None => {
-                        let value = self.add(Expr::Function(function));
-                        self.add_export(name, None, ExportValue::Expr(value));
-                    }
+                if let Some(symbol) = it.id.as_ref().and_then(|id| id.symbol_id.get()) {
+                    self.export_symbol_as(name, Some(symbol));
+                } else {
+                    let value = self.add(Expr::Function(function));
+                    self.add_export(name, None, ExportValue::Expr(value));
                 }
             }
             ExportDefaultDeclarationKind::ClassDeclaration(it) => {
                 let class = self.class_declaration(it);
-                match it.id.as_ref().and_then(|id| id.symbol_id.get()) {
-                    Some(symbol) => {
-                        let binding = self.binding(symbol);
-                        let local = self.out.bindings[binding as usize].name;
-                        self.add_export(name, Some(local), ExportValue::Binding(binding));
-                    }
-                    None => {
-                        let value = self.add(Expr::Class(class));
-                        self.add_export(name, None, ExportValue::Expr(value));
-                    }
+                if let Some(symbol) = it.id.as_ref().and_then(|id| id.symbol_id.get()) {
+                    self.export_symbol_as(name, Some(symbol));
+                } else {
+                    let value = self.add(Expr::Class(class));
+                    self.add_export(name, None, ExportValue::Expr(value));
                 }
             }
             ExportDefaultDeclarationKind::TSInterfaceDeclaration(it) => {

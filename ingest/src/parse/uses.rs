@@ -35,6 +35,7 @@ pub(super) fn of_result(semantic: &Semantic<'_>, node: NodeId) -> Uses {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a read")]
 struct Seen {
     tested: bool,
     unguarded: bool,
@@ -119,7 +120,7 @@ impl<'a> Walk<'_, 'a> {
                         && call.callee.span() == it.span
                     {
                         let outer = nodes.parent_id(parent);
-                        match self.method(call, outer, &it.property.name, it.optional, &at, depth) {
+                        match self.method(call, &it.property.name, it.optional, &at, depth) {
                             Some(next) => {
                                 node = outer;
                                 at = next;
@@ -231,13 +232,13 @@ impl<'a> Walk<'_, 'a> {
                     self.record(&at, &How::Escapes);
                     return;
                 }
-                AstKind::ArrowFunctionExpression(_) | AstKind::ReturnStatement(_) => match self.then_call(parent) {
-                    Some(call) => node = call,
-                    None => {
+                AstKind::ArrowFunctionExpression(_) | AstKind::ReturnStatement(_) => {
+                    let Some(call) = self.then_call(parent) else {
                         self.record(&at, &How::Escapes);
                         return;
-                    }
-                },
+                    };
+                    node = call;
+                }
                 AstKind::ExpressionStatement(_) => {
                     if !at.path.is_empty() {
                         self.record(&at, &How::Read);
@@ -261,22 +262,15 @@ impl<'a> Walk<'_, 'a> {
     }
 
     /// A method called on the value: where its result is still a part of the value, that part.
-    fn method(
-        &mut self,
-        call: &CallExpression<'a>,
-        outer: NodeId,
-        name: &str,
-        optional: bool,
-        at: &At,
-        depth: u32,
-    ) -> Option<At> {
+    fn method(&mut self, call: &CallExpression<'a>, name: &str, optional: bool, at: &At, depth: u32) -> Option<At> {
         let at = &At { guarded: at.guarded || (optional && !at.path.is_empty()), ..at.clone() };
         match name {
             "then" if !call.arguments.is_empty() => {
                 self.callback(call, 0, at, depth);
                 return None;
             }
-            "catch" | "finally" => return Some(at.clone()),
+            // The same promise, or the same list in another order.
+            "catch" | "finally" | "slice" | "reverse" | "concat" | "toReversed" => return Some(at.clone()),
             "map" | "forEach" | "filter" | "find" | "findIndex" | "findLast" | "some" | "every" | "flatMap"
             | "sort" | "toSorted" => {
                 self.record(at, &How::Read);
@@ -294,11 +288,9 @@ impl<'a> Walk<'_, 'a> {
                 return None;
             }
             "at" | "pop" | "shift" => return Some(at.item()),
-            "slice" | "reverse" | "concat" | "toReversed" => return Some(at.clone()),
             _ => {}
         }
-        let _ = outer;
-        if at.path.is_empty() {
+        if at.path.split('.').all(|part| part.is_empty() || part.ends_with("()")) {
             // A builder (`select().eq()`) or a reader (`response.json()`): only the catalog can tell.
             return Some(at.member(&format!("{name}()"), false));
         }
