@@ -106,6 +106,8 @@ pub(super) struct ClientOptionsFile {
     #[serde(default)]
     pub(super) base_url: Vec<String>,
     #[serde(default)]
+    pub(super) any_host: bool,
+    #[serde(default)]
     pub(super) api_version: Option<String>,
     #[serde(default)]
     pub(super) api_version_default: Option<String>,

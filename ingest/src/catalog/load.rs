@@ -338,6 +338,7 @@ fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile
     package.client_options = ClientOptions {
         argument: given.client_options.argument,
         base_url: given.client_options.base_url,
+        any_host: given.client_options.any_host,
         api_version: given.client_options.api_version,
         api_version_default: given.client_options.api_version_default.unwrap_or_else(|| "unknown".to_owned()),
     };

@@ -140,6 +140,10 @@ pub struct ClientOptions {
     pub argument: usize,
     /// Keys (dotted where nested) that move the client to another host.
     pub base_url: Vec<String>,
+    /// Whether another host, known or not, still answers the vendor's API: GitHub Enterprise, a Supabase of one's own.
+    /// Not so for a wire format that others speak too (`OpenAI` with another base URL). A host that is another
+    /// vendor's is that vendor's in any case.
+    pub any_host: bool,
     /// Key that pins the API version.
     pub api_version: Option<String>,
     /// What an API version that is not given means: `sdk_default`, `account_default` or `unknown`.
