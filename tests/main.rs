@@ -1,4 +1,6 @@
 //! Every integration test, in one binary: one link, one Postgres.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests says what went wrong by panicking, as tests do")]
+
 mod architecture;
 mod ingest;

@@ -203,3 +203,73 @@ fn outcome(entry: SourceEntry, reply: &[u8]) -> Outcome {
         Err(_) => Outcome::Failed("parse_crash"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child that is a shell script; it starts with the right greeting.
+    fn script(then: &str) -> ParseCommand {
+        let length = wire::HELLO.len();
+        let hello = String::from_utf8_lossy(wire::HELLO);
+        let text = format!("printf '\\{length:o}\\0\\0\\0{hello}'; {then}");
+        ParseCommand { executable: "/bin/sh".into(), args: vec!["-c".into(), text.into()] }
+    }
+
+    /// What becomes of a file.
+    fn outcomes(command: &ParseCommand) -> Result<Vec<&'static str>, PoolError> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.ts"), "export {}").unwrap();
+        let tree = Tree::open(folder.path(), None).unwrap();
+        let walked = walk::walk(&tree, walk::Limits::default());
+        let outcomes = parse_files(command, NonZeroUsize::MIN, &tree, &walked.candidates, &crate::index::Silent)?;
+        Ok(outcomes
+            .into_iter()
+            .map(|outcome| match outcome {
+                Outcome::Parsed(..) => "parsed",
+                Outcome::Skipped(reason) | Outcome::Failed(reason) => reason,
+            })
+            .collect())
+    }
+
+    #[test]
+    fn every_death_of_a_child_is_recorded_at_the_file_it_had() {
+        for (then, expected) in [
+            ("echo 'thread parse has overflowed its stack' >&2; kill -ABRT $$", "parse_overflow"),
+            ("echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$", "parse_memory"),
+            ("kill -SEGV $$", "parse_overflow"),
+            ("kill -KILL $$", "parse_memory"),
+            ("kill -XCPU $$", "parse_timeout"),
+            ("exit 101", "parse_crash"),
+            ("exec >&-; while :; do :; done", "parse_crash"),
+            ("printf '\\377\\377\\377\\377'; while :; do :; done", "parse_crash"),
+            ("printf '\\3\\0\\0\\0abc'; printf '\\3\\0\\0\\0abc'; while :; do :; done", "parse_crash"),
+            ("yes >&2 & while :; do :; done", "parse_timeout"),
+        ] {
+            assert_eq!(outcomes(&script(then)).unwrap(), [expected], "{then}");
+        }
+    }
+
+    #[test]
+    fn a_child_that_does_not_start_is_an_error_that_says_why() {
+        let sh = |text: &str| ParseCommand { executable: "/bin/sh".into(), args: vec!["-c".into(), text.into()] };
+        for (command, expected) in [
+            (ParseCommand { executable: "/nonexistent".into(), args: vec![] }, "No such file"),
+            (sh("exit 0"), "it ended at once"),
+            (sh("echo out of luck >&2; exit 1"), "out of luck"),
+            (sh("printf '\\3\\0\\0\\0abc'; read x"), "not a parse child of this version"),
+            (sh("echo usage; read x"), "not a parse child of this version"),
+        ] {
+            let error = outcomes(&command).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_child_is_started_for_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = Tree::open(folder.path(), None).unwrap();
+        let command = ParseCommand { executable: "/nonexistent".into(), args: vec![] };
+        assert!(parse_files(&command, NonZeroUsize::MIN, &tree, &[], &crate::index::Silent).unwrap().is_empty());
+    }
+}

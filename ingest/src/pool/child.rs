@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -24,6 +24,8 @@ const LOOK_TIME: Duration = Duration::from_millis(250);
 const FILE_CPU: Duration = Duration::from_secs(1);
 /// How long a file may take in any case.
 const STARVED_TIME: Duration = Duration::from_secs(20);
+/// How long a child that has closed its output may take to end.
+const END_TIME: Duration = Duration::from_secs(1);
 /// How much of a child's last words is kept.
 const LAST_WORDS: usize = 4096;
 
@@ -97,6 +99,7 @@ impl Child {
                 return Err(failed(format!("it said nothing within {} s", START_TIME.as_secs())));
             }
             if !child.pump(deadline) {
+                child.end();
                 child.drain_last_words();
                 let words = shown(String::from_utf8_lossy(&child.said).trim(), 200);
                 return Err(failed(if words.is_empty() { "it ended at once".to_owned() } else { words }));
@@ -238,7 +241,6 @@ impl Child {
     }
 
     fn drain_last_words(&mut self) {
-        let _ = self.process.wait();
         for _ in 0..LAST_WORDS / 1024 {
             self.hear();
         }
@@ -246,12 +248,25 @@ impl Child {
 
     /// The child has closed its output: waits for its end and reads it off the status and its last words.
     fn cause_of_death(&mut self) -> &'static str {
-        // It may have closed its output and live on; that is as good as dead.
-        let _ = self.process.kill();
-        let status = self.process.wait().ok();
+        let status = self.end();
         self.drain_last_words();
         let said = String::from_utf8_lossy(&self.said);
-        cause_of_death(status.and_then(|status| status.signal()), &said)
+        status.map_or("parse_crash", |status| cause_of_death(status.signal(), &said))
+    }
+
+    /// Its status; nothing where it closed its output and lives on, which is as good as dead.
+    fn end(&mut self) -> Option<ExitStatus> {
+        let deadline = Instant::now() + END_TIME;
+        loop {
+            match self.process.try_wait() {
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                Ok(Some(status)) => return Some(status),
+                _ => {
+                    self.kill();
+                    return None;
+                }
+            }
+        }
     }
 
     fn kill(&mut self) {
