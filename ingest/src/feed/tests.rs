@@ -1,7 +1,11 @@
 //! From the embedded records to a signed feed and back.
 
+mod acceptance;
 mod http;
 mod probes;
+mod records;
+
+use std::sync::OnceLock;
 
 use sync_core::change::VendorFeed;
 
@@ -9,8 +13,9 @@ use super::assemble::vendor_feeds;
 use super::records::embedded_records;
 
 /// The feeds of the embedded records.
-pub(super) fn embedded_feeds() -> Vec<VendorFeed> {
-    vendor_feeds(&embedded_records().unwrap()).unwrap()
+pub(super) fn embedded_feeds() -> &'static [VendorFeed] {
+    static FEEDS: OnceLock<Vec<VendorFeed>> = OnceLock::new();
+    FEEDS.get_or_init(|| vendor_feeds(&embedded_records().unwrap()).unwrap())
 }
 
 #[test]

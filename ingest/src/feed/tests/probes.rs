@@ -1,7 +1,6 @@
 //! Every way in which a served feed can be wrong, and those in which it is right.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use sync_core::change::VendorFeed;
 use time::macros::datetime;
@@ -16,9 +15,8 @@ pub(super) const NOW: OffsetDateTime = datetime!(2026-11-30 12:00 UTC);
 
 /// Two small feeds.
 pub(super) fn small_feeds() -> Vec<VendorFeed> {
-    static FEEDS: OnceLock<Vec<VendorFeed>> = OnceLock::new();
-    let small = || embedded_feeds().into_iter().filter(|feed| ["notion", "slack"].contains(&feed.vendor.as_str()));
-    FEEDS.get_or_init(|| small().collect()).clone()
+    let small = |feed: &&VendorFeed| ["notion", "slack"].contains(&feed.vendor.as_str());
+    embedded_feeds().iter().filter(small).cloned().collect()
 }
 
 /// A published feed, its keys, and a consumer that pinned its first root and has seen nothing yet.
@@ -98,7 +96,7 @@ async fn what_was_published_is_what_is_verified() {
     let dir = tempfile::tempdir().unwrap();
     let mut keys = KeySet::generate(NOW).await.unwrap();
     let feeds = embedded_feeds();
-    publish(&feeds, dir.path(), &mut keys, None, NOW, Lifetimes::default()).await.unwrap();
+    publish(feeds, dir.path(), &mut keys, None, NOW, Lifetimes::default()).await.unwrap();
     let root = keys.pinned_root().to_vec();
     let verifier = Verifier::new(dir.path().to_str().unwrap(), root, dir.path().join("seen")).unwrap();
     let Loaded::New(feed) = verifier.load(None, NOW).await.unwrap() else { panic!("nothing was held") };

@@ -1,7 +1,5 @@
 //! Whether a change meets a call site, by its kind: the table of the design, row by row.
 
-use std::ops::ControlFlow;
-
 use super::Site;
 use super::path::{Relation, relation, segments, unwrapped};
 use crate::change::{Axis, ChangeKind, Severity, VendorChange};
@@ -106,38 +104,32 @@ enum Visible {
     Hidden,
 }
 
-/// Whether the call gives the argument `field` or something below it.
+/// Whether the call gives the argument `field` or something below it. `Hidden` reaches one level below what is visible:
+/// a variable given as `card` may hold `card.cvc`, but that it holds `card.installments.plan` is a guess.
 fn argument(call: &CallSite, field: &str) -> Visible {
     let changed = segments(field);
+    let keys: Vec<Vec<&str>> = call.args_keys.iter().map(|key| segments(key)).filter(|key| !key.is_empty()).collect();
     if changed.is_empty() {
         // The feed does not say which argument, so any may be it.
-        return if call.args_keys.is_empty() && call.args_complete { Visible::No } else { Visible::Hidden };
+        return if keys.is_empty() && call.args_complete { Visible::No } else { Visible::Hidden };
     }
-    let mut above: Vec<Vec<&str>> = Vec::new();
-    let found = call.args_keys.iter().try_for_each(|key| {
-        let key = segments(key);
-        match relation(&key, &changed) {
-            Relation::At => return ControlFlow::Break(()),
-            Relation::Above if !key.is_empty() => above.push(key),
-            Relation::Above | Relation::Apart => {}
-        }
-        ControlFlow::Continue(())
-    });
-    if found.is_break() {
+    if keys.iter().any(|key| relation(key, &changed) == Relation::At) {
         return Visible::Yes;
     }
-    // The object around the argument is given: its own keys are either visible (then the argument would have been),
-    // or its value is a variable, a call or the like.
-    let opaque = above.iter().any(|key| !has_below(key, &call.args_keys));
-    if opaque || !call.args_complete { Visible::Hidden } else { Visible::No }
+    let (_, around) = changed.split_last().unwrap_or((&"", &[]));
+    let hidden = if around.is_empty() {
+        !call.args_complete
+    } else {
+        // The object around it is given: its own keys are either visible, and this would be among them, or its value
+        // is a variable, a call or the like.
+        keys.iter().any(|key| key == around) && (!call.args_complete || !has_below(around, &keys))
+    };
+    if hidden { Visible::Hidden } else { Visible::No }
 }
 
 /// Whether one of `keys` stands below `key`.
-fn has_below(key: &[&str], keys: &[String]) -> bool {
-    keys.iter().any(|other| {
-        let other = segments(other);
-        other.len() > key.len() && other.starts_with(key)
-    })
+fn has_below(key: &[&str], keys: &[Vec<&str>]) -> bool {
+    keys.iter().any(|other| other.len() > key.len() && other.starts_with(key))
 }
 
 fn required_argument(change: &VendorChange, call: &CallSite) -> Option<Met> {

@@ -66,8 +66,14 @@ fn nested_parameters_follow_what_is_visible_of_the_object_around_them() {
     let cousin = ["payment_method_options", "payment_method_options.card", "payment_method_options.card.network"];
     expect(nested(), &call(&cousin, &[]), None, NOTHING);
     // The object around it is a variable.
-    expect(nested(), &call(&["payment_method_options"], &[]), None, ARGS);
     expect(nested(), &call(&["payment_method_options", "payment_method_options.card"], &[]), None, ARGS);
+    let card = || change("param_removed", "payment_method_options.card");
+    expect(card(), &call(&["payment_method_options"], &[]), None, ARGS);
+    expect(card(), &call(&["payment_method_options", "payment_method_options.ideal"], &[]), None, NOTHING);
+    expect(card(), &hidden(&["payment_method_options", "payment_method_options.ideal"]), None, ARGS);
+    // Two levels below what is visible nothing is known.
+    expect(nested(), &call(&["payment_method_options"], &[]), None, NOTHING);
+    expect(card(), &hidden(&["amount"]), None, NOTHING);
     // The change is of the object, the call gives something in it.
     let object = change("param_removed", "payment_method_options");
     expect(object, &call(&["payment_method_options.card.cvc"], &[]), None, BREAKING);
