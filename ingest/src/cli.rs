@@ -4,6 +4,7 @@
 //! use, 3 refused by the gate.
 
 mod feed;
+mod fetch;
 mod index;
 mod parse;
 
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use feed::run_feed;
+pub use fetch::{FetchArgs, run_fetch};
 pub use index::{IndexArgs, run_index};
 pub use parse::run_parse;
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sync_ingest::cli::{IndexArgs, run_index, run_parse};
+use sync_ingest::cli::{FetchArgs, IndexArgs, run_fetch, run_index, run_parse};
 use sync_ingest::pool::ParseCommand;
 
 use crate::app::AppError;
@@ -58,6 +58,8 @@ enum Command {
     ///
     /// Example: syncd doctor
     Doctor,
+    #[command(hide = true)]
+    Fetch(FetchArgs),
     Index(IndexArgs),
     /// Parse files given on stdin; the index starts this by itself.
     #[command(hide = true)]
@@ -183,6 +185,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             let parse = ParseCommand { executable: executable()?, args: vec!["parse".into()] };
             return Ok(run_index(&args, parse));
         }
+        Command::Fetch(args) => return Ok(run_fetch(&args)),
         Command::Parse => return Ok(run_parse()),
     }
     Ok(ExitCode::SUCCESS)

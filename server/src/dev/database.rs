@@ -14,6 +14,9 @@ const OWNER_ROLE: &str = "sync_owner";
 const SERVICE_ROLE: &str = "sync_app";
 const DATABASE: &str = "sync";
 
+/// How often the first connection is tried, each time for as long as a request waits for one.
+const CONNECT_ATTEMPTS: u32 = 10;
+
 /// Where the tables are.
 pub(super) struct Database {
     /// As the service's role.
@@ -45,7 +48,14 @@ impl Database {
             sync_store::create_database(&server.superuser_url(), OWNER_ROLE, DATABASE).await?;
         }
         sync_store::migrate(self.owner_url.expose_secret(), None, now).await?;
-        Ok(Store::connect(self.service_url.expose_secret(), PoolOptions::default()).await?)
+        let mut attempts = 1..CONNECT_ATTEMPTS;
+        loop {
+            // Its patience is that of a request; a machine that is busy building wants more.
+            match Store::connect(self.service_url.expose_secret(), PoolOptions::default()).await {
+                Err(error) if error.is_unavailable() && attempts.next().is_some() => {}
+                connected => return Ok(connected?),
+            }
+        }
     }
 
     /// Stops the private server, and waits until it is gone.

@@ -74,9 +74,9 @@ pub fn run(
     let mut settings = settings::Settings::new(args, config, environment);
     let config = settings.config()?;
     crate::log::init(&config).map_err(|error| DevError::said(&error.to_string()))?;
-    // Before anything is made, since a port that is taken should cost nothing.
-    let listener = listen(config.listen)?;
+    // Before anything else is made: a port that is taken should cost nothing.
     let data = Arc::new(DataDir::open(&settings.data_root()?)?);
+    let listener = listen(config.listen)?;
     progress.say(&format!("everything is kept in {}", data.path("").display()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

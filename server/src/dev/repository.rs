@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use sha2::{Digest as _, Sha256};
 use sync_core::ids::RepositoryId;
 use sync_core::principal::Principal;
 use sync_store::{Index, NewRepository, Repository, Store, StoreError};
@@ -36,7 +37,8 @@ impl Start<'_> {
         let request = IndexRequest {
             executable: self.executable.clone(),
             path,
-            rev: self.args.rev.clone(),
+            // A mirror holds one commit, the one that was asked for.
+            rev: self.args.rev.clone().filter(|_| !matches!(self.source, Source::Remote(_))),
             ref_name: self.args.rev.clone(),
             // The built-in one is a plain folder; anything else should be a git repository.
             gate: if *self.source == Source::Fixture { "on" } else { "auto" },
@@ -79,11 +81,15 @@ impl Start<'_> {
                 Ok(folder)
             }
             Source::Remote(url) => {
-                let mirror = self.data.private_folder("mirrors")?.join(self.source.name()?.replace('/', "+"));
+                let rev = self.args.rev.as_deref();
+                let mirror = self.data.private_folder("mirrors")?.join(mirror_name(url.as_str(), rev));
                 self.progress.say(&format!("fetching {url}"));
-                fetch_child::run(&self.executable, url, self.args.rev.as_deref(), &mirror)
-                    .await
-                    .map_err(child_failed)?;
+                match fetch_child::run(&self.executable, url, rev, &mirror).await {
+                    Ok(()) => {}
+                    // Without a network, the last fetch still answers.
+                    Err(error) if mirror.exists() => self.progress.say(&format!("using the last fetch: {error}")),
+                    Err(error) => return Err(child_failed(error)),
+                }
                 Ok(mirror)
             }
         }
@@ -141,6 +147,11 @@ impl Start<'_> {
         tx.commit().await?;
         Ok(id)
     }
+}
+
+/// One mirror for each address and revision; which they are is in the registry.
+fn mirror_name(url: &str, rev: Option<&str>) -> String {
+    hex::encode(&Sha256::digest(format!("{url} {}", rev.unwrap_or_default()))[..8])
 }
 
 async fn current_index(

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use url::Url;
+use sync_core::text::shown;
+use sync_ingest::git::{RemoteUrl, repository_name};
 
 use super::error::DevError;
 
@@ -14,54 +15,34 @@ const MAX_NAME: usize = 100;
 pub(super) enum Source {
     /// The embedded one.
     Fixture,
-    /// A folder of this machine: a git repository, bare or not, or a plain folder.
+    /// A folder of this machine: a git repository, bare or not.
     Folder(PathBuf),
-    /// Cloned over HTTPS into the data folder first.
-    Remote(Url),
+    /// Fetched into the data folder first.
+    Remote(RemoteUrl),
 }
 
 impl Source {
     /// Reads what `--repo` was given.
     pub(super) fn parse(repo: Option<&str>) -> Result<Self, DevError> {
         let Some(repo) = repo else { return Ok(Self::Fixture) };
-        if let Some((scheme, _)) = repo.split_once("://") {
-            if scheme != "https" {
-                return Err(DevError::refused(
-                    format!("--repo {} is a {scheme} URL", sync_core::text::shown(repo, 200)),
-                    "give an https URL, or the path of a clone on this machine",
-                ));
-            }
-            return Self::remote(repo);
+        // `host:path` is what git takes for ssh.
+        if repo.contains("://") || (repo.contains(':') && !Path::new(repo).exists()) {
+            let refused = |error: sync_ingest::git::UrlError| DevError::refused(error.to_string(), error.next_step());
+            return RemoteUrl::local(repo).map(Self::Remote).map_err(refused);
         }
-        let path = Path::new(repo);
-        path.canonicalize().map(Self::Folder).map_err(|error| {
+        Path::new(repo).canonicalize().map(Self::Folder).map_err(|error| {
             DevError::refused(
-                format!("the repository {} cannot be opened: {error}", sync_core::text::shown(repo, 200)),
+                format!("the repository {} cannot be opened: {error}", shown(repo, 200)),
                 "give the path of a git repository on this machine, or an https URL",
             )
         })
-    }
-
-    fn remote(repo: &str) -> Result<Self, DevError> {
-        let refuse = |why: &str| {
-            DevError::refused(format!("--repo is a URL {why}"), "give one like https://example.com/acme/billing.git")
-        };
-        let url = Url::parse(repo).map_err(|_| refuse("that cannot be read"))?;
-        if !url.username().is_empty() || url.password().is_some() {
-            // It would stand in process lists and in the shell's history.
-            return Err(refuse("with a credential in it"));
-        }
-        if url.query().is_some() || url.fragment().is_some() || name_of(url.path()).is_none() {
-            return Err(refuse("that names no repository"));
-        }
-        Ok(Self::Remote(url))
     }
 
     /// What the repository is called: a remote's path; a folder's own name.
     pub(super) fn name(&self) -> Result<String, DevError> {
         let name = match self {
             Self::Fixture => Some(super::fixture::NAME.to_owned()),
-            Self::Remote(url) => name_of(url.path()),
+            Self::Remote(url) => Some(repository_name(url)),
             Self::Folder(path) => {
                 // `acme/billing/.git` and `acme/billing` are the same repository.
                 let path = if path.file_name().is_some_and(|name| name == ".git") {
@@ -69,10 +50,10 @@ impl Source {
                 } else {
                     path
                 };
-                path.file_name().and_then(|name| name_of(&name.to_string_lossy()))
+                path.file_name().map(|name| name_of(&name.to_string_lossy()))
             }
         };
-        name.ok_or_else(|| {
+        name.filter(|name| name.chars().any(|c| c.is_ascii_alphanumeric())).ok_or_else(|| {
             DevError::refused(
                 "the repository's folder has no name that could be its own",
                 "give a path that ends in a name of letters and digits",
@@ -84,28 +65,16 @@ impl Source {
     pub(super) fn origin(&self) -> Option<String> {
         match self {
             Self::Fixture => None,
-            Self::Folder(path) => Url::from_file_path(path).ok().map(String::from),
+            Self::Folder(path) => Some(format!("file://{}", path.display())),
             Self::Remote(url) => Some(url.to_string()),
         }
     }
 }
 
-/// A path as a repository name: `[a-z0-9._-]+(/[a-z0-9._-]+)*`; nothing where none is left of it.
-fn name_of(path: &str) -> Option<String> {
-    let parts: Vec<String> = path
-        .strip_suffix(".git")
-        .unwrap_or(path)
-        .split('/')
-        .filter(|part| !matches!(*part, "" | "." | ".."))
-        .map(|part| {
-            let word =
-                |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c.to_ascii_lowercase() } else { '-' };
-            part.chars().map(word).collect()
-        })
-        .collect();
-    let name = parts.join("/");
-    let meaningful = name.chars().any(|c| c.is_ascii_alphanumeric());
-    (meaningful && name.len() <= MAX_NAME).then_some(name)
+/// A folder's name in the letters that repository names have.
+fn name_of(folder: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c.to_ascii_lowercase() } else { '-' };
+    folder.strip_suffix(".git").unwrap_or(folder).chars().map(plain).take(MAX_NAME).collect()
 }
 
 #[cfg(test)]
@@ -131,9 +100,8 @@ mod tests {
         for repo in [
             "http://example.com/a/b",
             "ssh://git@example.com/a/b",
-            "file:///etc",
+            "git@example.com:a/b",
             "https://user:secret@example.com/a/b",
-            "https://example.com/",
             "/nowhere/at/all",
         ] {
             let error = Source::parse(Some(repo)).unwrap_err();
