@@ -4,3 +4,4 @@
 
 mod architecture;
 mod ingest;
+mod store;

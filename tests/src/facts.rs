@@ -1,0 +1,111 @@
+//! Snapshots made by hand, with as little in them as a test needs.
+
+use sync_core::graph::{CallSite, Client, Context, EvidenceStep, FileFacts, Header, SNAPSHOT_FORMAT, Skipped, Symbol};
+use sync_core::operation::Operation;
+use sync_core::rung::Rung;
+use sync_store::SnapshotFacts;
+
+/// A snapshot of a commit; files are sorted by path.
+pub fn snapshot(commit: &str, clients: Vec<Client>, mut files: Vec<FileFacts>) -> SnapshotFacts {
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    SnapshotFacts {
+        header: Header {
+            format: SNAPSHOT_FORMAT,
+            analyzer: "analyzer-1".to_owned(),
+            catalog: "catalog-1".to_owned(),
+            repository: None,
+            ref_name: None,
+            commit: Some(commit.to_owned()),
+            gate: "on".to_owned(),
+            clients,
+            partial: false,
+            partial_reasons: vec![],
+        },
+        skipped: vec![Skipped { path: "node_modules/".to_owned(), reason: "vendored".to_owned() }],
+        files,
+    }
+}
+
+/// A sealed file with these call sites, and one symbol for each name that they stand in.
+pub fn file(path: &str, call_sites: Vec<CallSite>) -> FileFacts {
+    let mut symbols: Vec<Symbol> = Vec::new();
+    for call in &call_sites {
+        if !symbols.iter().any(|symbol| symbol.qualified == call.symbol) {
+            symbols.push(Symbol {
+                name: call.symbol.clone(),
+                qualified: call.symbol.clone(),
+                ordinal: 0,
+                kind: "function".to_owned(),
+                line: call.line,
+                end_line: call.end_line + 1,
+                exported: true,
+            });
+        }
+    }
+    FileFacts {
+        path: path.to_owned(),
+        content_hash: "0".repeat(40),
+        facts_hash: String::new(),
+        language: "typescript".to_owned(),
+        parser: "oxc".to_owned(),
+        bytes: 4000,
+        lines: 100,
+        symbols,
+        imports: vec![],
+        exports: vec![],
+        edges: vec![],
+        unresolved: vec![],
+        call_sites,
+    }
+    .seal()
+    .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A call of `stripe.charges.create` in `symbol`, on one line, through the client `client()`.
+pub fn call(symbol: &str, line: u32) -> CallSite {
+    CallSite {
+        line,
+        end_line: line,
+        column: 3,
+        callee_line: line,
+        callee_column: 20,
+        symbol: symbol.to_owned(),
+        symbol_ordinal: 0,
+        call_ordinal: 0,
+        chain: "stripe.charges.create".to_owned(),
+        client: Some(CLIENT_ID.to_owned()),
+        vendor: "stripe".to_owned(),
+        operation: Some(Operation::from_text("POST /v1/charges")),
+        args_keys: vec!["amount".to_owned()],
+        args_complete: true,
+        args_literals: std::collections::BTreeMap::new(),
+        response_fields_read: vec!["status".to_owned()],
+        reads: vec![],
+        response_complete: true,
+        call_hash: "0123456789abcdef".to_owned(),
+        binding_source: Rung::Static,
+        context: Context::Code,
+        evidence: vec![EvidenceStep {
+            step: "imported as stripe from ./stripe".to_owned(),
+            line: Some(1),
+            target: Some("src/stripe.ts#stripe#0".to_owned()),
+        }],
+    }
+}
+
+const CLIENT_ID: &str = "00000000000000c1";
+
+/// The client of [`call`], pinned to an API version.
+pub fn client(api_version: &str) -> Client {
+    Client {
+        id: CLIENT_ID.to_owned(),
+        vendor: "stripe".to_owned(),
+        package: Some("stripe".to_owned()),
+        sdk_version: Some("18.0.0".to_owned()),
+        sdk_version_source: "lockfile".to_owned(),
+        api_version: Some(api_version.to_owned()),
+        api_version_source: "literal".to_owned(),
+        constructed_at: "src/stripe.ts#stripe#0".to_owned(),
+        envelope: None,
+    }
+}

@@ -1,0 +1,11 @@
+//! The store, on a real Postgres, as the unprivileged role.
+
+mod audit;
+mod cancelled;
+mod catalog;
+mod feed;
+mod findings;
+mod identity;
+mod sources;
+mod swap;
+mod tenancy;
