@@ -216,7 +216,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     fn parameter(&mut self, file: FileId, function: FunctionId, at: u32, steps: &[Step], line: u32) -> Value {
         let parsed = self.world.file(file).parsed;
         let Some(it) = parsed.functions.get(function as usize) else { return Value::Unknown };
-        let symbol = it.symbol;
+        let symbol = it.scope;
         if let Some(parameter) = it.parameters.get(at as usize) {
             if let Some(ty) = parameter.ty {
                 let ty = self.ask(Question::Type(file, ty));

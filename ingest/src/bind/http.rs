@@ -31,7 +31,7 @@ impl Evaluator<'_, '_> {
             keys: Keys::default(),
             trail: None,
             reason: String::new(),
-            paging: false,
+            sdk: false,
             response: true,
             envelope: None,
             enum_keys: Vec::new(),

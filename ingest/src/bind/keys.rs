@@ -14,7 +14,7 @@ const MOST_KEYS: usize = 200;
 /// The keys of an argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Keys {
-    /// Dotted, `[]` for elements of lists.
+    /// Dotted; the elements of a list are named like the list itself.
     pub(super) names: BTreeSet<String>,
     /// Whether some are hidden.
     pub(super) hidden: bool,
@@ -56,6 +56,12 @@ impl Evaluator<'_, '_> {
                 self.collect(file, *right, prefix, depth + 1, out);
             }
             Expr::Guarded(value) | Expr::Cast(value, _) => self.collect(file, *value, prefix, depth + 1, out),
+            // Several of what one argument may be (rows to insert).
+            Expr::Array(items) => {
+                for item in items {
+                    self.collect(file, item.value, prefix, depth + 1, out);
+                }
+            }
             Expr::Null | Expr::Literal(_) | Expr::Text(..) | Expr::Template(_) => {}
             _ => match self.expr(file, expr) {
                 Value::Object(there, object) if (there, object) != (file, expr) => {
@@ -69,22 +75,22 @@ impl Evaluator<'_, '_> {
 
     /// Keys below a key; what is not a literal there hides nothing of the level above.
     fn nested(&mut self, file: FileId, expr: ExprId, key: &str, depth: u32, out: &mut Keys) {
+        if depth > DEEPEST {
+            return;
+        }
         let parsed = self.world.file(file).parsed;
         match parsed.expr(expr) {
             Expr::Object(_) => self.nested_object(file, expr, key, depth, out),
             Expr::Array(items) => {
-                let key = format!("{key}[]");
                 for item in items.iter().filter(|item| !item.spread) {
-                    if matches!(parsed.expr(item.value), Expr::Object(_)) {
-                        self.nested_object(file, item.value, &key, depth, out);
-                    }
+                    self.nested(file, item.value, key, depth + 1, out);
                 }
             }
             Expr::Text(_, digest) | Expr::Literal(Some(digest)) => {
                 out.literals.insert(key.to_owned(), *digest);
             }
             Expr::Cast(value, _) | Expr::Guarded(value) => self.nested(file, *value, key, depth + 1, out),
-            Expr::Either(left, right) if depth < DEEPEST => {
+            Expr::Either(left, right) => {
                 self.nested(file, *left, key, depth + 1, out);
                 self.nested(file, *right, key, depth + 1, out);
             }

@@ -12,7 +12,7 @@ use super::eval::Evaluator;
 use super::keys::Keys;
 use super::text::{Piece, path_parts};
 use super::value::{FileId, Trail, Value, Vendor};
-use crate::catalog::{Arguments, Dispatch, Meaning, OperationEntry, Package, Source, Suffix, SuffixKind, VendorId};
+use crate::catalog::{Arguments, Dispatch, Meaning, OperationEntry, Package, Source, SuffixKind, VendorId};
 use crate::parse::{Argument, CallFact, Expr, ExprId, Name, ParsedFile, Uses};
 
 /// Longest chain that is written down, in bytes.
@@ -27,8 +27,8 @@ pub(super) struct Found {
     pub(super) trail: Option<Rc<Trail>>,
     /// What led to the operation, or why there is none.
     pub(super) reason: String,
-    /// Whether the result is handed out item by item.
-    pub(super) paging: bool,
+    /// Whether a package of the vendor makes the request.
+    pub(super) sdk: bool,
     /// Whether the response can be seen at the call.
     pub(super) response: bool,
     /// Whether the response is read by methods of its own first (`response.json()`).
@@ -98,6 +98,7 @@ impl Evaluator<'_, '_> {
     ) -> Option<Found> {
         let mut best: Option<Found> = None;
         let mut others: Vec<String> = Vec::new();
+        let mut ambiguous = false;
         for vendor in value.vendors() {
             if vendor.chain.is_empty() {
                 continue;
@@ -106,14 +107,17 @@ impl Evaluator<'_, '_> {
             match &best {
                 None => best = Some(found),
                 Some(known) if known.operation.is_none() && found.operation.is_some() => best = Some(found),
+                Some(known) if known.vendor != found.vendor => others.push(found.vendor.clone()),
                 Some(known) => {
-                    if known.vendor != found.vendor || known.operation != found.operation {
-                        others.push(found.vendor.clone());
-                    }
+                    ambiguous |= found.operation.is_some() && known.operation != found.operation;
                 }
             }
         }
         let mut best = best?;
+        if ambiguous {
+            best.operation = None;
+            best.reason = format!("one of several operations of {}, depending on values", best.vendor);
+        }
         if !others.is_empty() {
             others.sort();
             others.dedup();
@@ -141,7 +145,7 @@ impl Evaluator<'_, '_> {
             keys: Keys::default(),
             trail: vendor.trail.clone(),
             reason: String::new(),
-            paging: false,
+            sdk: true,
             response: true,
             envelope: package.editions.get(edition).and_then(|edition| edition.envelope.clone()),
             enum_keys: Vec::new(),
@@ -154,10 +158,9 @@ impl Evaluator<'_, '_> {
                     if suffix.tail.starts_with("()") {
                         return None;
                     }
-                    found.paging = suffix.kind == SuffixKind::Paging;
                     found.response = suffix.kind != SuffixKind::Options;
                 }
-                found.keys = self.argument_keys(file, package, entry, suffix, arguments);
+                found.keys = self.argument_keys(file, package, entry, arguments);
                 found.reason = format!("{} of {} is {}", vendor.chain, package.name, entry.operation);
                 found.operation = Some(entry.operation.clone());
             }
@@ -214,7 +217,6 @@ impl Evaluator<'_, '_> {
         file: FileId,
         package: &Package,
         entry: &OperationEntry,
-        suffix: Option<&Suffix>,
         arguments: &[Argument],
     ) -> Keys {
         let spread = arguments.iter().position(|argument| argument.spread);
@@ -232,7 +234,6 @@ impl Evaluator<'_, '_> {
                 .position(|argument| matches!(self.expr(file, argument.value), Value::Object(..)))
                 .unwrap_or(0),
         };
-        let _ = suffix;
         if spread.is_some_and(|at| at <= index) {
             return Keys { hidden: true, ..Keys::default() };
         }
@@ -544,8 +545,18 @@ fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
             continue;
         }
         // Walking a page walks the items of its list.
-        let field = if rest.starts_with("[]") && found.paging_list() { format!("data{rest}") } else { rest.to_owned() };
+        let field = if rest.starts_with("[]") && found.operation.is_some() && found.sdk {
+            format!("data{rest}")
+        } else {
+            rest.to_owned()
+        };
         let whole = found.envelope.as_deref() == Some(field.as_str()) || field == "data" || field.ends_with("[]");
+        // An item that is only looked at as a whole is a read of its list.
+        let field = field.trim_end_matches("[]").to_owned();
+        if field.is_empty() {
+            complete &= !read.escapes;
+            continue;
+        }
         if read.escapes && whole {
             complete = false;
         }
@@ -554,12 +565,6 @@ fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
         entry.compared |= read.compared;
     }
     (reads.into_values().collect(), complete)
-}
-
-impl Found {
-    fn paging_list(&self) -> bool {
-        self.operation.is_some()
-    }
 }
 
 /// Member names and `()`, never arguments.

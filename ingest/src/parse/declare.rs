@@ -183,7 +183,8 @@ impl<'a> Lower<'_, 'a> {
     ) -> FunctionId {
         let id = u32::try_from(self.out.functions.len()).unwrap_or(u32::MAX);
         let return_type = self.annotation(return_type);
-        self.out.functions.push(Function { return_type, symbol, ..Function::default() });
+        let scope = symbol.or_else(|| self.enclosing());
+        self.out.functions.push(Function { return_type, symbol, scope, ..Function::default() });
         self.functions.push(id);
         for (at, parameter) in parameters.items.iter().enumerate() {
             let ty = self.annotation(parameter.type_annotation.as_deref());

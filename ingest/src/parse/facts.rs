@@ -326,6 +326,8 @@ pub struct Function {
     pub return_type: Option<TypeId>,
     /// The symbol that stands for it.
     pub symbol: Option<SymbolIndex>,
+    /// That symbol, or else the one around it.
+    pub scope: Option<SymbolIndex>,
 }
 
 /// A class.
