@@ -81,7 +81,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             return Value::Unknown;
         }
         let depth = self.open.len();
-        if depth == 0 {
+        if depth == 0 && self.nested == 0 {
             self.steps = 0;
         }
         self.steps += 1;
@@ -382,7 +382,11 @@ impl<'p, 'w> Evaluator<'p, 'w> {
 
     /// A member of a value.
     pub(super) fn member(&mut self, value: &Value, name: &str) -> Value {
-        if self.nested > DEEPEST {
+        if self.nested == 0 && self.open.is_empty() {
+            self.steps = 0;
+        }
+        self.steps += 1;
+        if self.nested > DEEPEST || self.steps > MOST_STEPS {
             self.lowest = 0;
             return Value::Unknown;
         }

@@ -7,6 +7,8 @@ mod http;
 mod keys;
 mod pinned;
 mod sites;
+#[cfg(test)]
+mod tests;
 mod text;
 mod types;
 mod value;

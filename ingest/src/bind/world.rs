@@ -111,7 +111,9 @@ impl<'p> World<'p> {
             return Some(Definition { file, export: *at });
         }
         if name == "default" || name == "=" {
-            return None;
+            // The default of a CommonJS module is all that it exports.
+            let whole = here.exports.get("=").and_then(|exports| exports.first());
+            return whole.map(|at| Definition { file, export: *at });
         }
         let mut found: Option<Definition> = None;
         for at in here.exports.get("*").map_or(&[][..], Vec::as_slice) {
