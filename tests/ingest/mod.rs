@@ -1,5 +1,6 @@
 //! `sync-ingest index` as a process: what it writes, what it refuses, and what cannot bring it down.
 
+mod bindings;
 mod command_line;
 mod killers;
 mod repository;

@@ -100,10 +100,8 @@ impl Evaluator<'_, '_> {
         let mut others: Vec<String> = Vec::new();
         let mut ambiguous = false;
         for vendor in value.vendors() {
-            if vendor.chain.is_empty() {
-                continue;
-            }
-            let Some(found) = self.vendor_call(file, call, vendor, arguments, continued) else { continue };
+            let Some(vendor) = self.as_called(vendor, file) else { continue };
+            let Some(found) = self.vendor_call(file, call, &vendor, arguments, continued) else { continue };
             match &best {
                 None => best = Some(found),
                 Some(known) if known.operation.is_none() && found.operation.is_some() => best = Some(found),
@@ -124,6 +122,23 @@ impl Evaluator<'_, '_> {
             best.reason = format!("{}; it may also be a client of {}", best.reason, others.join(", "));
         }
         Some(best)
+    }
+
+    /// The client with the chain that a call of it looks up. A function that is a client itself (`graphql(…)` of
+    /// `@octokit/graphql`, `getSignedUrl(client, …)`) is called by its prefix alone.
+    fn as_called(&mut self, vendor: &Rc<Vendor>, file: FileId) -> Option<Rc<Vendor>> {
+        if !vendor.chain.is_empty() {
+            return Some(Rc::clone(vendor));
+        }
+        let shape = self.catalog.shape(vendor.shape);
+        let prefix = &shape.client.as_ref()?.prefix;
+        let edition = self.edition(vendor, file);
+        match self.catalog.package_of(shape.package).meaning(edition, prefix) {
+            Meaning::Operation(..) | Meaning::Dispatch(_) => {
+                Some(Rc::new(Vendor { chain: prefix.clone(), ..(**vendor).clone() }))
+            }
+            Meaning::Local | Meaning::Continuation(_) | Meaning::Unknown => None,
+        }
     }
 
     fn vendor_call(
@@ -300,8 +315,11 @@ impl Evaluator<'_, '_> {
                 Dispatch::Command { argument } => {
                     let Some(at) = arguments.get(*argument) else { continue };
                     let value = self.expr(file, at.value);
-                    let Some((chain, made)) = value.vendors().find_map(|vendor| {
-                        catalog.shape(vendor.shape).command.clone().map(|chain| (chain, vendor.made))
+                    let Some((chain, made, package, edition)) = value.vendors().find_map(|vendor| {
+                        let shape = catalog.shape(vendor.shape);
+                        // A document client also sends the commands of the plain package, and a presigner any.
+                        let package = catalog.package_of(shape.package);
+                        Some((shape.command.clone()?, vendor.made, package, self.edition(vendor, file)))
                     }) else {
                         continue;
                     };

@@ -1,0 +1,95 @@
+//! Bindings of the repositories in `fixtures/`, exactly: a call site more or less is a failure.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sync_core::graph::CallSite;
+
+use super::{Snapshot, snapshot_of};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/repositories")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(fixtures().join(path)).unwrap()
+}
+
+/// `path:line vendor operation` of every bound call site.
+fn bound(snapshot: &Snapshot) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for file in &snapshot.files {
+        for site in &file.call_sites {
+            if let Some(operation) = &site.operation {
+                out.insert(format!("{}:{} {} {operation}", file.path, site.line, site.vendor));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn every_vendors_clients_bind_where_the_line_says_so_and_nowhere_else() {
+    let snapshot = snapshot_of(&fixtures().join("vendors"), &[]);
+    let mut expected = BTreeSet::new();
+    for file in &snapshot.files {
+        for (index, line) in read(&format!("vendors/{}", file.path)).lines().enumerate() {
+            if let Some((_, answer)) = line.split_once("// => ") {
+                expected.insert(format!("{}:{} {answer}", file.path, index + 1));
+            }
+        }
+    }
+    let bound = bound(&snapshot);
+    let missing: Vec<_> = expected.difference(&bound).collect();
+    let surplus: Vec<_> = bound.difference(&expected).collect();
+    assert!(missing.is_empty() && surplus.is_empty(), "missing {missing:#?}\nsurplus {surplus:#?}");
+    let vendors: BTreeSet<_> = expected.iter().filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect();
+    let catalog = sync_ingest::catalog::Catalog::embedded().unwrap();
+    assert_eq!(vendors, catalog.vendors().map(|vendor| vendor.id.clone()).collect(), "every vendor has a fixture");
+}
+
+#[test]
+fn idioms_bind_and_look_alikes_do_not() {
+    let snapshot = snapshot_of(&fixtures().join("idioms"), &[]);
+    let expected: Vec<Value> =
+        read("idioms.expected.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sites = &snapshot.files.iter().find(|file| file.path == "idioms.ts").unwrap().call_sites;
+    for row in &expected {
+        let at: Vec<&CallSite> =
+            sites.iter().filter(|site| u64::from(site.line) == row["line"].as_u64().unwrap()).collect();
+        let found: BTreeSet<_> =
+            at.iter().filter_map(|site| Some((site.vendor.as_str(), site.operation.as_ref()?.erased()))).collect();
+        let wanted = row["operation"]
+            .as_str()
+            .map(|operation| (row["vendor"].as_str().unwrap(), sync_core::operation::erase(operation)));
+        assert_eq!(found, wanted.into_iter().collect(), "{}: {}", row["tag"], row["notes"]);
+    }
+}
+
+#[test]
+fn the_billing_repository_says_exactly_what_is_expected_and_no_source() {
+    let snapshot = snapshot_of(&fixtures().join("billing"), &[]);
+    let expected: Value = serde_json::from_str(&read("billing.expected.json")).unwrap();
+    let mut found = vec![];
+    for file in &snapshot.files {
+        for site in &file.call_sites {
+            let client =
+                snapshot.header.clients.iter().find(|client| Some(&client.id) == site.client.as_ref()).unwrap();
+            found.push(serde_json::json!({
+                "file": file.path, "line": site.line, "chain": site.chain, "vendor": site.vendor,
+                "operation": site.operation, "args_keys": site.args_keys,
+                "response_fields_read": site.response_fields_read, "context": site.context,
+                "sdk_version": client.sdk_version, "api_version": client.api_version,
+            }));
+        }
+    }
+    assert_eq!(Value::Array(found), expected["call_sites"]);
+    let text = String::from_utf8(snapshot.bytes.clone()).unwrap();
+    for canary in expected["canaries"].as_array().unwrap() {
+        let canary = canary.as_str().unwrap();
+        let sources = snapshot.files.iter().map(|file| read(&format!("billing/{}", file.path))).collect::<String>();
+        assert!(sources.contains(canary), "{canary} is in the sources");
+        assert!(!text.contains(canary), "{canary} left the sources");
+    }
+}
