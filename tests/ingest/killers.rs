@@ -85,3 +85,49 @@ fn the_limits_of_a_service_leave_room_for_the_killers_too() {
     assert_eq!(snapshot.skips(), [("b.ts", "parse_overflow")]);
     assert_eq!(snapshot.files.len(), 4);
 }
+
+/// Processes whose parent is `parent`.
+fn children_of(parent: u32) -> Vec<u32> {
+    let parent_of = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
+}
+
+/// Looks until it is so, at most half a minute.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !is_so() {
+        assert!(start.elapsed().as_secs() < 30, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn parse_children_die_with_an_index_that_is_killed() {
+    use std::process::{Command, Stdio};
+    // Arrows nested so deep keep a parser busy for as long as it is let.
+    let folder = among_neighbours(&[("b.ts", format!("{}1", "a=>".repeat(170_000)))]);
+    let mut index = Command::new(super::EXECUTABLE)
+        .arg("index")
+        .arg(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut children = Vec::new();
+    eventually("no parse child was started", || {
+        children = children_of(index.id());
+        !children.is_empty()
+    });
+    index.kill().unwrap();
+    index.wait().unwrap();
+    let is_alive = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    };
+    eventually("a parse child outlived its index", || !children.iter().any(is_alive));
+}
