@@ -318,16 +318,60 @@ pub struct NotCanonical {
     reason: String,
 }
 
+/// What [`FileFacts::facts_hash`] covers.
+#[derive(Serialize)]
+struct HashedFacts<'a> {
+    kind: &'static str,
+    path: &'a str,
+    content_hash: &'a str,
+    language: &'a str,
+    parser: &'a str,
+    bytes: u64,
+    lines: u32,
+    symbols: &'a [Symbol],
+    imports: &'a [Import],
+    exports: &'a [Export],
+    edges: &'a [Edge],
+    unresolved: &'a [Unresolved],
+    call_sites: &'a [CallSite],
+}
+
 impl FileFacts {
     /// SHA-256 of the line's canonical JSON (RFC 8785, with `"kind":"file"`) without `facts_hash`, in hexadecimal.
     pub fn compute_facts_hash(&self) -> Result<String, NotCanonical> {
-        let fail = |reason: String| NotCanonical { path: self.path.clone(), reason };
-        let mut value = serde_json::to_value(self).map_err(|e| fail(e.to_string()))?;
-        if let Some(object) = value.as_object_mut() {
-            object.remove("facts_hash");
-            object.insert("kind".to_owned(), "file".into());
-        }
-        let bytes = serde_json_canonicalizer::to_vec(&value).map_err(|e| fail(e.to_string()))?;
+        // Every field is named, so that a new one cannot be left out of the hash.
+        let Self {
+            path,
+            content_hash,
+            facts_hash: _,
+            language,
+            parser,
+            bytes,
+            lines,
+            symbols,
+            imports,
+            exports,
+            edges,
+            unresolved,
+            call_sites,
+        } = self;
+        let hashed = HashedFacts {
+            kind: "file",
+            path,
+            content_hash,
+            language,
+            parser,
+            bytes: *bytes,
+            lines: *lines,
+            symbols,
+            imports,
+            exports,
+            edges,
+            unresolved,
+            call_sites,
+        };
+        let bytes = serde_json_canonicalizer::to_vec(&hashed)
+            .map_err(|error| NotCanonical { path: path.clone(), reason: error.to_string() })?;
         Ok(hex::encode(Sha256::digest(&bytes)))
     }
 
