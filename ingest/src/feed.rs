@@ -12,6 +12,7 @@ mod normalize;
 pub mod publish;
 pub mod records;
 mod transport;
+mod types;
 pub mod verify;
 mod versions;
 

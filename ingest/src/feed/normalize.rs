@@ -11,6 +11,7 @@ use time::Date;
 
 use super::assemble::AssembleError;
 use super::records::{Record, VendorFile};
+use super::types::{Difference, difference};
 use super::versions::leading_date;
 
 /// A change whose id, group and ordinal are still to be given.
@@ -22,7 +23,7 @@ pub(super) struct Normalized {
 }
 
 pub(super) fn normalize(record: &Record, vendor: Option<&VendorFile>) -> Result<Normalized, AssembleError> {
-    let kind = kind(&record.change_kind);
+    let (kind, severity) = kind_and_severity(record);
     let when = When::of(record, vendor)?;
     let operation = record.operation.as_deref().map(Operation::from_text);
     let location = record.location.clone().unwrap_or_else(|| location(&kind, operation.as_ref()).to_owned());
@@ -40,7 +41,7 @@ pub(super) fn normalize(record: &Record, vendor: Option<&VendorFile>) -> Result<
             field: field(record, &kind, &location),
             path_ptr: record.path_ptr.clone(),
             value: record.value.clone(),
-            severity: record.severity.unwrap_or_else(|| severity(&kind)),
+            severity,
             axis: when.axis,
             package: when.package,
             chain,
@@ -62,6 +63,26 @@ pub(super) fn normalize(record: &Record, vendor: Option<&VendorFile>) -> Result<
         curated,
         origin: record.origin.clone(),
     })
+}
+
+/// The kind and how bad it is. A type that allows more breaks no request, one that allows less breaks no reader; what
+/// answers may hold besides is a new value of an enum.
+fn kind_and_severity(record: &Record) -> (ChangeKind, Severity) {
+    let kind = kind(&record.change_kind);
+    let difference = record.old.as_deref().zip(record.new.as_deref()).map(|(old, new)| difference(old, new));
+    match (&kind, difference) {
+        (ChangeKind::ParamTypeChanged, Some(Difference::Wider { .. })) => {
+            (ChangeKind::ParamEnumValueAdded, Severity::NonBreaking)
+        }
+        (ChangeKind::ResponseFieldTypeChanged, Some(Difference::Wider { literals: true })) => {
+            (ChangeKind::ResponseEnumValueAdded, Severity::PotentiallyBreaking)
+        }
+        (ChangeKind::ResponseFieldTypeChanged, Some(Difference::Narrower)) => (kind, Severity::NonBreaking),
+        _ => {
+            let severity = record.severity.unwrap_or_else(|| severity(&kind));
+            (kind, severity)
+        }
+    }
 }
 
 /// Sources' words for kinds; a word that is nobody's is kept as it is.

@@ -18,6 +18,9 @@ pub use index::FeedIndex;
 
 /// Every vendor change of the index that meets a call site, one finding each, sorted by (path, line, chain, change).
 ///
+/// Where the pin is past the change, code has lived with it: there a finding needs a use that can only be of before,
+/// and a use that is not visible, or fits both, is none. At the very version of the change it still is one.
+///
 /// The order of `sites` and of the feeds does not matter. A call site without an operation meets only changes of its
 /// SDK's surface; a change of an unknown kind, or an addition, meets nothing.
 pub fn join(repository: RepositoryId, sites: &[Site<'_>], index: &FeedIndex<'_>) -> Vec<Finding> {
@@ -26,6 +29,10 @@ pub fn join(repository: RepositoryId, sites: &[Site<'_>], index: &FeedIndex<'_>)
     for site in sites {
         index.for_each_candidate(site, |change| {
             let Some(met) = meet::meet(change, site) else { return };
+            let standing = window::standing(change, site.client, index);
+            if standing.is_past && !met.telling {
+                return;
+            }
             findings.push(Finding {
                 finding_id: finding_id(&repository, &change.change_id, site),
                 change_id: change.change_id.clone(),
@@ -37,7 +44,7 @@ pub fn join(repository: RepositoryId, sites: &[Site<'_>], index: &FeedIndex<'_>)
                 operation: site.call.operation.clone(),
                 change_kind: change.change_kind.clone(),
                 severity: met.severity,
-                window: window::window(change, site.client, index),
+                window: standing.window,
                 reason: met.reason.map(str::to_owned),
                 sunset: change.sunset,
                 binding_source: BindingSource::Rung(site.call.binding_source),

@@ -10,6 +10,20 @@ use crate::graph::{CallSite, literal_digest};
 pub(super) struct Met {
     pub(super) severity: Severity,
     pub(super) reason: Option<&'static str>,
+    /// Whether the use that is seen can only be of before the change: a removed parameter that is given, not a retyped
+    /// one, which may well be given as its new type.
+    pub(super) telling: bool,
+}
+
+impl Met {
+    const fn telling(severity: Severity) -> Self {
+        Self { severity, reason: None, telling: true }
+    }
+
+    /// The use fits before the change and after it alike.
+    const fn open(severity: Severity) -> Self {
+        Self { severity, reason: None, telling: false }
+    }
 }
 
 const ARGS_NOT_VISIBLE: &str = "args_not_visible";
@@ -18,11 +32,13 @@ const RESPONSE_NOT_VISIBLE: &str = "response_not_visible";
 
 /// Whether `change`, already known to be of the call's operation or chain, meets the call.
 pub(super) fn meet(change: &VendorChange, site: &Site<'_>) -> Option<Met> {
-    if !same_package(change, site) {
+    // What the feed calls non-breaking asks nothing of any code.
+    if change.severity == Severity::NonBreaking || !same_package(change, site) {
         return None;
     }
-    let certain = Met { severity: change.severity, reason: None };
-    let at_most_potentially = Met { severity: change.severity.min(Severity::PotentiallyBreaking), reason: None };
+    let certain = Met::telling(change.severity);
+    let open = Met::open(change.severity);
+    let at_most_potentially = Met::open(change.severity.min(Severity::PotentiallyBreaking));
     let call = site.call;
     match &change.change_kind {
         ChangeKind::OperationRemoved
@@ -30,11 +46,15 @@ pub(super) fn meet(change: &VendorChange, site: &Site<'_>) -> Option<Met> {
         | ChangeKind::OperationDeprecated
         | ChangeKind::AuthChanged
         | ChangeKind::ResponseStatusChanged => Some(certain),
-        ChangeKind::ParamRemoved
-        | ChangeKind::ParamRenamed
-        | ChangeKind::ParamTypeChanged
-        | ChangeKind::ParamDeprecated => match argument(call, &change.field) {
-            Visible::Yes => Some(certain),
+        ChangeKind::ParamRemoved | ChangeKind::ParamRenamed | ChangeKind::ParamDeprecated => {
+            match argument(call, &change.field) {
+                Visible::Yes => Some(certain),
+                Visible::Hidden => Some(lowered(change, ARGS_NOT_VISIBLE)),
+                Visible::No => None,
+            }
+        }
+        ChangeKind::ParamTypeChanged => match argument(call, &change.field) {
+            Visible::Yes => Some(open),
             Visible::Hidden => Some(lowered(change, ARGS_NOT_VISIBLE)),
             Visible::No => None,
         },
@@ -47,25 +67,28 @@ pub(super) fn meet(change: &VendorChange, site: &Site<'_>) -> Option<Met> {
         ChangeKind::ParamEnumValueRemoved => enum_argument(change, call),
         ChangeKind::ParamAddedRequired | ChangeKind::ParamBecameRequired => required_argument(change, call),
         ChangeKind::DefaultChanged => match argument(call, &change.field) {
-            Visible::No => Some(certain),
+            Visible::No => Some(open),
             Visible::Hidden => Some(lowered(change, ARGS_NOT_VISIBLE)),
             Visible::Yes => None,
         },
-        ChangeKind::ResponseFieldRemoved | ChangeKind::ResponseFieldRenamed | ChangeKind::ResponseFieldTypeChanged => {
-            match response(site, &change.field) {
-                Visible::Yes => Some(certain),
-                Visible::Hidden => Some(lowered(change, RESPONSE_NOT_VISIBLE)),
-                Visible::No => None,
-            }
-        }
+        ChangeKind::ResponseFieldRemoved | ChangeKind::ResponseFieldRenamed => match response(site, &change.field) {
+            Visible::Yes => Some(certain),
+            Visible::Hidden => Some(lowered(change, RESPONSE_NOT_VISIBLE)),
+            Visible::No => None,
+        },
+        ChangeKind::ResponseFieldTypeChanged => match response(site, &change.field) {
+            Visible::Yes => Some(open),
+            Visible::Hidden => Some(lowered(change, RESPONSE_NOT_VISIBLE)),
+            Visible::No => None,
+        },
         ChangeKind::ResponseFieldDeprecated => (response(site, &change.field) == Visible::Yes).then_some(certain),
         ChangeKind::ResponseFieldBecameNullable => match response(site, &change.field) {
-            Visible::Yes => read_unguarded(site, &change.field).then_some(certain),
+            Visible::Yes => read_unguarded(site, &change.field).then_some(open),
             Visible::Hidden => Some(lowered(change, RESPONSE_NOT_VISIBLE)),
             Visible::No => None,
         },
         ChangeKind::ResponseEnumValueAdded | ChangeKind::ResponseEnumValueRemoved => {
-            read_compared(site, &change.field).then_some(certain)
+            read_compared(site, &change.field).then_some(open)
         }
         ChangeKind::SdkSurfaceChanged => surface(change, call).then_some(certain),
         // Additions break nobody; what watched traffic says is not in a feed; the rest is not known to this build.
@@ -83,7 +106,7 @@ pub(super) fn meet(change: &VendorChange, site: &Site<'_>) -> Option<Met> {
 }
 
 fn lowered(change: &VendorChange, reason: &'static str) -> Met {
-    Met { severity: change.severity.min(Severity::PotentiallyBreaking), reason: Some(reason) }
+    Met { severity: change.severity.min(Severity::PotentiallyBreaking), reason: Some(reason), telling: false }
 }
 
 /// A change that came with an SDK package concerns only calls made through that package: Resend's own HTTP API still
@@ -133,7 +156,7 @@ fn has_below(key: &[&str], keys: &[Vec<&str>]) -> bool {
 }
 
 fn required_argument(change: &VendorChange, call: &CallSite) -> Option<Met> {
-    let certain = Met { severity: change.severity, reason: None };
+    let certain = Met::telling(change.severity);
     match argument(call, &change.field) {
         Visible::Yes => None,
         Visible::Hidden => Some(lowered(change, ARGS_NOT_VISIBLE)),
@@ -157,16 +180,15 @@ fn enum_argument(change: &VendorChange, call: &CallSite) -> Option<Met> {
     let changed = segments(&change.field);
     let given = call.args_literals.iter().find(|(key, _)| segments(key) == changed).map(|(_, digest)| digest);
     match (given, &change.value) {
-        (Some(given), Some(value)) if *given == literal_digest(value) => {
-            Some(Met { severity: Severity::Breaking, reason: None })
-        }
+        (Some(given), Some(value)) if *given == literal_digest(value) => Some(Met::telling(Severity::Breaking)),
         (Some(_), Some(_)) => None,
         _ => Some(lowered(change, VALUE_NOT_VISIBLE)),
     }
 }
 
 /// Whether the call's response is read at `field` or below it. `Hidden`: something above is read, nothing below that
-/// is, and the value escapes.
+/// is, and the value escapes. The items of a list that the response is stand for the response itself: that a whole
+/// response escapes says nothing of any one field.
 fn response(site: &Site<'_>, field: &str) -> Visible {
     let changed = segments(field);
     if changed.is_empty() {
@@ -178,8 +200,9 @@ fn response(site: &Site<'_>, field: &str) -> Visible {
     if reads.iter().any(|read| relation(read, &changed) == Relation::At) {
         return Visible::Yes;
     }
+    let whole = usize::from(field.split('.').next().is_some_and(|first| first.ends_with("[]") && first != "[]"));
     let ends_above = |read: &Vec<&str>| {
-        !read.is_empty()
+        read.len() > whole
             && relation(read, &changed) == Relation::Above
             && !reads.iter().any(|other| other.len() > read.len() && other.starts_with(read))
     };

@@ -11,57 +11,80 @@ use super::index::FeedIndex;
 use crate::change::{Axis, VendorChange};
 use crate::graph::Client;
 
-/// When `change` concerns calls through `client`.
-pub(super) fn window(change: &VendorChange, client: Option<&Client>, index: &FeedIndex<'_>) -> Window {
-    match change.axis {
-        None => change.sunset.or(change.published_at).map_or(Window::Unknown, Window::Dated),
-        Some(Axis::Api) => client.and_then(|client| api_window(change, client, index)).unwrap_or(Window::Unknown),
-        Some(Axis::Sdk) => client.and_then(|client| sdk_window(change, client)).unwrap_or(Window::Unknown),
+/// Where a client's pin stands to a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// When the change concerns calls through the client.
+    pub(super) window: Window,
+    /// Whether the pin is provably past the change, not just at it.
+    pub(super) is_past: bool,
+}
+
+impl Standing {
+    const UNKNOWN: Self = Self { window: Window::Unknown, is_past: false };
+
+    /// Of a pin that compares so with the change's version.
+    const fn of(pin: Ordering) -> Self {
+        match pin {
+            Ordering::Less => Self { window: Window::OnUpgrade, is_past: false },
+            Ordering::Equal => Self { window: Window::Now, is_past: false },
+            Ordering::Greater => Self { window: Window::Now, is_past: true },
+        }
+    }
+
+    /// Of a pin that is somewhere between two: what both agree on.
+    fn between(low: Ordering, high: Ordering) -> Option<Self> {
+        let (low, high) = (Self::of(low), Self::of(high));
+        (low.window == high.window).then_some(low)
     }
 }
 
-fn api_window(change: &VendorChange, client: &Client, index: &FeedIndex<'_>) -> Option<Window> {
-    let reached = |label: &str| reached(change, label, index);
+/// Where the pin of `client` stands to `change`.
+pub(super) fn standing(change: &VendorChange, client: Option<&Client>, index: &FeedIndex<'_>) -> Standing {
+    match change.axis {
+        None => {
+            let window = change.sunset.or(change.published_at).map_or(Window::Unknown, Window::Dated);
+            Standing { window, is_past: false }
+        }
+        Some(Axis::Api) => client.and_then(|client| on_api(change, client, index)).unwrap_or(Standing::UNKNOWN),
+        Some(Axis::Sdk) => client.and_then(|client| on_sdk(change, client)).unwrap_or(Standing::UNKNOWN),
+    }
+}
+
+fn on_api(change: &VendorChange, client: &Client, index: &FeedIndex<'_>) -> Option<Standing> {
+    let pinned = |label: &str| compare(change, label, index);
     match client.api_version_source.as_str() {
-        "literal" | "header" => Some(side(reached(client.api_version.as_deref()?)?)),
+        "literal" | "header" => Some(Standing::of(pinned(client.api_version.as_deref()?)?)),
         "sdk_default" => {
             if let Some(label) = client.api_version.as_deref() {
-                return Some(side(reached(label)?));
+                return Some(Standing::of(pinned(label)?));
             }
             let (low, high) = default_labels(client, index)?;
-            let (low, high) = (reached(low)?, reached(high)?);
-            (low == high).then(|| side(low))
+            Standing::between(pinned(low)?, pinned(high)?)
         }
         // An account's or an environment's version is set outside of the code: nobody can tell from here.
         _ => None,
     }
 }
 
-fn sdk_window(change: &VendorChange, client: &Client) -> Option<Window> {
+fn on_sdk(change: &VendorChange, client: &Client) -> Option<Standing> {
     let introduced = Version::parse(change.to_version.as_deref()?).ok()?;
     let (low, high) = sdk_bounds(client)?;
-    if low >= introduced {
-        Some(Window::Now)
-    } else if high.is_some_and(|high| high < introduced) {
-        Some(Window::OnUpgrade)
-    } else {
-        None
+    match high {
+        Some(high) => Standing::between(low.cmp(&introduced), high.cmp(&introduced)),
+        None => (low >= introduced).then(|| Standing::of(low.cmp(&introduced))),
     }
 }
 
-const fn side(reached: bool) -> Window {
-    if reached { Window::Now } else { Window::OnUpgrade }
-}
-
-/// Whether the pin `label` is at or past the change: by the feed's order, else by leading date, else not known.
-fn reached(change: &VendorChange, label: &str, index: &FeedIndex<'_>) -> Option<bool> {
+/// How the pin `label` compares with the change's version: by the feed's order, else by leading date, else not.
+fn compare(change: &VendorChange, label: &str, index: &FeedIndex<'_>) -> Option<Ordering> {
     let introduced_label = change.to_version.as_deref();
     let introduced =
         change.introduced_ordinal.or_else(|| index.api_ordinal(&change.vendor, introduced_label.unwrap_or_default()));
     if let (Some(pin), Some(introduced)) = (index.api_ordinal(&change.vendor, label), introduced) {
-        return Some(pin >= introduced);
+        return Some(pin.cmp(&introduced));
     }
-    Some(leading_date(label)?.cmp(&leading_date(introduced_label?)?) != Ordering::Less)
+    Some(leading_date(label)?.cmp(&leading_date(introduced_label?)?))
 }
 
 /// The API versions that the oldest and the newest SDK version of the client's pin send by default.

@@ -138,6 +138,11 @@ fn changes_of_a_response_field_meet_calls_that_read_it() {
         // Something below what is around it is read, so that is where the value goes.
         expect(nested(), &escaping(&["items", "items.data[].id"]), None, NOTHING);
     }
+    // The items of a list that the response is are the response itself.
+    let in_list = || change("response_field_removed", "data[].items.data[].plan");
+    expect(in_list(), &escaping(&["data"]), None, NOTHING);
+    expect(in_list(), &escaping(&["data[]"]), None, NOTHING);
+    expect(in_list(), &escaping(&["data[].items"]), None, RESPONSE);
     expect(change("response_field_deprecated", "charges"), &call(&[], &["charges.data"]), None, BREAKING);
     expect(change("response_field_deprecated", "items.data"), &escaping(&["items"]), None, NOTHING);
 }
@@ -249,6 +254,48 @@ fn additions_and_strangers_meet_nothing() {
     ] {
         expect(change(kind, "x"), &everything, None, NOTHING);
         expect(change(kind, ""), &everything, None, NOTHING);
+    }
+}
+
+#[test]
+fn what_the_feed_calls_non_breaking_meets_nothing() {
+    for kind in ["operation_moved", "param_removed", "response_field_type_changed"] {
+        let mild = VendorChange { severity: Severity::NonBreaking, ..change(kind, "x") };
+        expect(mild, &call(&["x"], &["x"]), None, NOTHING);
+    }
+}
+
+#[test]
+fn past_the_change_only_a_use_of_before_is_a_finding() {
+    let at = client(Some("2025-03-31.basil"), "literal");
+    let past = client(Some("2025-05-28.basil"), "literal");
+    let before = client(Some("2025-02-24.acacia"), "literal");
+    // Given or read although it is gone.
+    for (kind, call) in [
+        ("param_removed", call(&["x"], &[])),
+        ("param_renamed", call(&["x"], &[])),
+        ("param_added_required", call(&[], &[])),
+        ("response_field_removed", call(&[], &["x"])),
+        ("response_field_renamed", call(&[], &["x"])),
+        ("operation_removed", call(&[], &[])),
+    ] {
+        for client in [&before, &at, &past] {
+            expect(change(kind, "x"), &call, Some(client), BREAKING);
+        }
+    }
+    // Perhaps given or read, and perhaps as it is now.
+    for (kind, call, expected) in [
+        ("param_removed", hidden(&[]), ARGS),
+        ("param_added_required", hidden(&[]), ARGS),
+        ("param_type_changed", call(&["x"], &[]), BREAKING),
+        ("default_changed", call(&[], &[]), BREAKING),
+        ("response_field_type_changed", call(&[], &["x"]), BREAKING),
+        ("response_field_became_nullable", call(&[], &["x"]), BREAKING),
+    ] {
+        expect(change(kind, "x"), &call, Some(&before), expected);
+        expect(change(kind, "x"), &call, Some(&at), expected);
+        expect(change(kind, "x"), &call, Some(&past), NOTHING);
+        expect(change(kind, "x"), &call, None, expected);
     }
 }
 
