@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests says what went wrong by panicking, as tests do")]
 
+mod answers;
 mod architecture;
 mod ingest;
 mod store;
+mod surface_rules;

@@ -34,13 +34,10 @@ pub(super) async fn no_call_sites(
     index: &Index,
     filter: &CallSiteFilter,
 ) -> Result<Absence, AnswerError> {
-    let mut what = "No call that reaches a vendor was found".to_owned();
-    if let Some(vendor) = &filter.vendor {
-        what = format!("No call that reaches {} was found", sync_core::text::shown(vendor, 60));
-    }
-    if let Some(path) = &filter.path {
-        what.push_str(&format!(" in `{}`", sync_core::text::shown(path, 120)));
-    }
+    let vendor =
+        filter.vendor.as_deref().map_or_else(|| "a vendor".to_owned(), |name| sync_core::text::shown(name, 60));
+    let place = filter.path.as_deref().map(|path| format!(" in `{}`", sync_core::text::shown(path, 120)));
+    let what = format!("No call that reaches {vendor} was found{}", place.unwrap_or_default());
     let mut tests = 0;
     if !filter.include_tests {
         let all = CallSiteFilter { include_tests: true, ..filter.clone() };

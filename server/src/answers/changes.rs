@@ -34,6 +34,8 @@ pub(super) fn record(change: &VendorChange) -> ChangeRecord {
         field: clip(&change.field, page::NAME),
         path_ptr: text(&change.path_ptr, page::LONG),
         value: text(&change.value, page::NAME),
+        old: text(&change.old, page::NAME),
+        new: text(&change.new, page::NAME),
         severity: change.severity.as_str(),
         axis: change.axis.map(sync_core::change::Axis::as_str),
         package: text(&change.package, page::NAME),

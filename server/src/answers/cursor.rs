@@ -25,18 +25,6 @@ pub(super) struct Cursors {
 pub(super) struct Bound([String; 6]);
 
 impl Cursors {
-    /// Binds cursors to who asks what of which index and feeds.
-    pub(super) fn bound_to(&self, asker: &Asker, tool: &str, arguments: &Value, index: &str, feeds: &str) -> Bound {
-        Bound([
-            asker.principal.organization.to_string(),
-            asker.principal.id.to_string(),
-            tool.to_owned(),
-            arguments.to_string(),
-            index.to_owned(),
-            feeds.to_owned(),
-        ])
-    }
-
     /// A cursor that goes on after a position.
     pub(super) fn seal(&self, bound: &Bound, position: &impl Serialize) -> Result<String, AnswerError> {
         self.key.seal(&bound.parts(), position).map_err(|error| {
@@ -49,17 +37,29 @@ impl Cursors {
     pub(super) fn open<P: DeserializeOwned>(&self, bound: &Bound, cursor: &str) -> Result<P, AnswerError> {
         Ok(self.key.open(&bound.parts(), cursor)?)
     }
-
-    /// Refuses a cursor on a question that has one page.
-    pub(super) fn unused(&self, cursor: Option<&str>) -> Result<(), AnswerError> {
-        cursor.map_or(Ok(()), |_| Err(sync_core::cursor::CursorExpired.into()))
-    }
 }
 
 impl Bound {
+    /// Binds cursors to who asks what of which index and feeds.
+    pub(super) fn to(asker: &Asker, tool: &str, arguments: &Value, index: &str, feeds: &str) -> Self {
+        Self([
+            asker.principal.organization.to_string(),
+            asker.principal.id.to_string(),
+            tool.to_owned(),
+            arguments.to_string(),
+            index.to_owned(),
+            feeds.to_owned(),
+        ])
+    }
+
     fn parts(&self) -> [&str; 6] {
         self.0.each_ref().map(String::as_str)
     }
+}
+
+/// Refuses a cursor on a question that has one page.
+pub(super) fn unused(cursor: Option<&str>) -> Result<(), AnswerError> {
+    cursor.map_or(Ok(()), |_| Err(sync_core::cursor::CursorExpired.into()))
 }
 
 /// The vendors of the catalog; those of feeds and of an index are known beside them.

@@ -109,19 +109,19 @@ pub struct AnswerError {
     /// What to do now.
     pub next_step: String,
     /// Machine-readable facts about it; an object, empty where there are none.
-    pub details: Value,
+    pub details: Box<Value>,
 }
 
 impl AnswerError {
     /// An error without details.
     pub fn new(code: Code, message: impl Into<String>, next_step: impl Into<String>) -> Self {
-        Self { code, message: message.into(), next_step: next_step.into(), details: json!({}) }
+        Self { code, message: message.into(), next_step: next_step.into(), details: Box::new(json!({})) }
     }
 
     /// The same with details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
-        self.details = details;
+        *self.details = details;
         self
     }
 

@@ -8,7 +8,7 @@ use sync_core::graph::EvidenceStep;
 use sync_store::Index;
 
 use super::error::AnswerError;
-use super::page::{self, clip};
+use super::page::{self, clip, clip_path};
 use crate::audit::Reading;
 
 /// One step of the reasoning behind a binding.
@@ -48,7 +48,7 @@ pub async fn resolve(
                     None => (target.split_once('#').map_or(target.as_str(), |(path, _)| path), None),
                 },
             };
-            Evidence { step: clip(&step.step, page::LONG), file: Some(clip(file, page::FILE)), line }
+            Evidence { step: clip(&step.step, page::LONG), file: Some(clip_path(file)), line }
         })
         .collect())
 }

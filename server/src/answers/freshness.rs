@@ -106,8 +106,13 @@ pub(super) fn without_index(repository: Option<&Repository>, mut feeds: Vec<Feed
         binding_source: None,
         feed_fetched_at,
         feeds,
-        context_savings: ContextSavings::estimate(0, 0, 0, "no files"),
+        context_savings: no_savings(),
     }
+}
+
+/// Of an answer that stands for no file.
+pub(super) fn no_savings() -> ContextSavings {
+    ContextSavings { tokens: 0, files: 0, basis: "no file stands behind this answer".to_owned() }
 }
 
 /// Why an index is partial, as `too_large: 3`.

@@ -37,11 +37,21 @@ pub(super) fn fitting<T: Serialize>(
     empty: &impl Serialize,
     budget: usize,
 ) -> Result<usize, AnswerError> {
+    let rows = rows.get(..limit as usize).unwrap_or(rows);
+    Ok(fitting_or_none(rows, empty, budget)?.max(usize::from(!rows.is_empty())))
+}
+
+/// The same for a list that may be left out altogether.
+pub(super) fn fitting_or_none<T: Serialize>(
+    rows: &[T],
+    empty: &impl Serialize,
+    budget: usize,
+) -> Result<usize, AnswerError> {
     let mut bytes = size(empty)? + RESERVED;
     let mut fitting = 0;
-    for row in rows.iter().take(limit as usize) {
+    for row in rows {
         bytes += size(row)? + 1;
-        if bytes > budget && fitting > 0 {
+        if bytes > budget {
             break;
         }
         fitting += 1;
@@ -78,6 +88,18 @@ pub(super) fn clip(text: &str, max: usize) -> String {
     out
 }
 
+/// The path cut to at most [`FILE`] bytes: its end stays, which tells files of a folder apart.
+pub(super) fn clip_path(path: &str) -> String {
+    if path.len() <= FILE {
+        return clip(path, FILE);
+    }
+    let mut from = path.len() - (FILE - '…'.len_utf8());
+    while !path.is_char_boundary(from) {
+        from += 1;
+    }
+    format!("…{}", clip(&path[from..], FILE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +110,9 @@ mod tests {
         assert_eq!(clip("äöüäöü", 8), "äö…");
         assert_eq!(clip("a\nb", 10), "a?b");
         assert!(clip(&"漢".repeat(400), NAME).len() <= NAME);
+        let path = format!("{}/the-end.ts", "漢/".repeat(400));
+        assert!(clip_path(&path).len() <= FILE && clip_path(&path).ends_with("/the-end.ts"));
+        assert!(clip_path(&path).starts_with('…'));
     }
 
     #[test]

@@ -86,8 +86,8 @@ pub(super) async fn choose(
             }
         }
         let total = reading.tx.count_visible_repositories().await?;
-        let names = visible.into_iter().take(MAX_NAMES).map(|repository| repository.name).collect();
-        return Ok(Choice::Several(names, total));
+        let first = visible.into_iter().take(MAX_NAMES).map(|repository| repository.name).collect();
+        return Ok(Choice::Several(first, total));
     }
     match visible.pop() {
         Some(repository) => {
@@ -135,7 +135,7 @@ pub(super) async fn find(
 ) -> Result<Target, AnswerError> {
     match choose(reading, asker, named, path).await? {
         Choice::One(repository) => index_of(reading, repository, ref_name).await,
-        Choice::Several(names, total) => Err(AnswerError::repository_required(&names, total)),
+        Choice::Several(first, total) => Err(AnswerError::repository_required(&first, total)),
         Choice::None => Ok(Target::Absent(None, none_visible())),
     }
 }

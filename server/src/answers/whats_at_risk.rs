@@ -207,8 +207,10 @@ pub struct RiskDetail {
     pub chain: String,
     /// Why the severity was lowered: `args_not_visible`, `response_not_visible`.
     pub severity_reason: Option<String>,
-    /// The steps that led to the binding.
+    /// The steps that led to the binding, as many as fit.
     pub evidence: Vec<Evidence>,
+    /// How many steps there are.
+    pub evidence_total: u64,
     /// The vendor change.
     pub change: Option<ChangeRecord>,
     /// What has become of it on this ref.

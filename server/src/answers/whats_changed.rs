@@ -141,6 +141,10 @@ pub struct ChangeRecord {
     pub path_ptr: Option<String>,
     /// The enum value that came or went.
     pub value: Option<String>,
+    /// What was there before, in the vendor's words.
+    pub old: Option<String>,
+    /// What is there now, in the vendor's words.
+    pub new: Option<String>,
     /// Before the use at a call site is known.
     pub severity: &'static str,
     /// `api`, `sdk`, or null: by date alone.

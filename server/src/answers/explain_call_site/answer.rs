@@ -9,7 +9,7 @@ use sync_store::{CallSiteRow, FindingRow, Index, PathState, Repository};
 
 use super::super::envelope::Answer;
 use super::super::error::AnswerError;
-use super::super::page::{self, clip};
+use super::super::page::{self, clip, clip_path};
 use super::super::target::{self, Absence, Target};
 use super::super::{absence, evidence, freshness};
 use super::{ExplainCallSite, ExplainQuestion, KnownChange, NearCallSite};
@@ -35,7 +35,7 @@ pub(in crate::answers) async fn answer(
         Target::Index(repository, index) => (repository, index),
         Target::Absent(repository, absence) => {
             let envelope = freshness::without_index(repository.as_ref(), Vec::new());
-            return Ok(absent(envelope, question, absence, Vec::new()));
+            return Ok(absent(envelope, question, &absence, Vec::new()));
         }
     };
     let sites = reading.tx.call_sites_at(&index, &question.file, question.line).await?;
@@ -103,7 +103,7 @@ fn described(site: &CallSiteRow, call: &CallSite, client: Option<&Client>) -> Ex
     let text = |text: &Option<String>| text.as_deref().map(|text| clip(text, page::NAME));
     let list = |list: &[String]| list.iter().map(|text| clip(text, page::NAME)).collect();
     ExplainCallSite {
-        file: clip(&site.path, page::FILE),
+        file: clip_path(&site.path),
         line: Some(site.line),
         end_line: Some(site.end_line),
         column: Some(site.column),
@@ -210,12 +210,12 @@ async fn nothing_there(
 ) -> Result<Answer<ExplainCallSite>, AnswerError> {
     let file = sync_core::text::shown(&question.file, 120);
     if let Some(absence) = absence::of_path(reading, index, &question.file).await? {
-        return Ok(absent(envelope, question, absence, Vec::new()));
+        return Ok(absent(envelope, question, &absence, Vec::new()));
     }
     if let PathState::Folder { .. } = reading.tx.path_state(index, &question.file).await? {
         let absence =
             Absence::new("path_not_indexed", format!("`{file}` is a folder; ask with the path of a file in it."));
-        return Ok(absent(envelope, question, absence, Vec::new()));
+        return Ok(absent(envelope, question, &absence, Vec::new()));
     }
     let nearest = reading.tx.nearest_call_sites(index, &question.file, question.line, NEAREST).await?;
     let absence = if nearest.is_empty() {
@@ -233,7 +233,7 @@ async fn nothing_there(
         )
     };
     let nearest = nearest.iter().map(near).collect();
-    Ok(absent(envelope, question, absence, nearest))
+    Ok(absent(envelope, question, &absence, nearest))
 }
 
 fn near(site: &CallSiteRow) -> NearCallSite {
@@ -248,12 +248,12 @@ fn near(site: &CallSiteRow) -> NearCallSite {
 fn absent(
     mut envelope: Envelope,
     question: &ExplainQuestion,
-    absence: Absence,
+    absence: &Absence,
     nearest: Vec<NearCallSite>,
 ) -> Answer<ExplainCallSite> {
     envelope.status = Status::NotIndexed;
     let body = ExplainCallSite {
-        file: clip(&question.file, page::FILE),
+        file: clip_path(&question.file),
         reason: Some(absence.reason.to_owned()),
         explanation: Some(clip(&absence.explanation, page::EXPLANATION)),
         nearest,

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 use sync_core::clock::rfc3339_millis;
-use sync_core::provenance::ContextSavings;
 use sync_core::rung::{BindingSource, Rung};
 use sync_store::{CallSiteCounts, CallSiteFilter, FindingFilter, Index, Repository};
 use time::OffsetDateTime;
 
-use super::super::cursor::Cursors;
+use super::super::cursor::{Bound, Cursors};
 use super::super::envelope::Answer;
 use super::super::error::AnswerError;
 use super::super::freshness;
@@ -27,7 +26,7 @@ pub(in crate::answers) async fn answer(
     question: &RepositoriesQuestion,
 ) -> Result<Answer<Repositories>, AnswerError> {
     let arguments = json!({"repository": question.repository});
-    let bound = cursors.bound_to(asker, "sync_repositories", &arguments, "", "");
+    let bound = Bound::to(asker, "sync_repositories", &arguments, "", "");
     let after: Option<String> = match &question.cursor {
         Some(cursor) => Some(cursors.open(&bound, cursor)?),
         None => None,
@@ -43,7 +42,6 @@ pub(in crate::answers) async fn answer(
         (found, reading.tx.count_visible_repositories().await?)
     };
     let mut envelope = freshness::without_index(None, Vec::new());
-    envelope.context_savings = ContextSavings::estimate(0, 0, 0, "no files, since this is of indexes");
     let mut body = Repositories { repositories: Vec::new(), total, next_cursor: None };
     let empty = Answer { envelope: envelope.clone(), body: body.clone() };
     let budget = page::budget(question.limit);

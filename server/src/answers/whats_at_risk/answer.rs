@@ -12,10 +12,10 @@ use sync_core::rung::BindingSource;
 use sync_store::{CallSiteFilter, FindingFilter, FindingRow, Index, Repository, SummaryRow};
 use time::Date;
 
-use super::super::cursor::Cursors;
+use super::super::cursor::{self, Bound, Cursors};
 use super::super::envelope::Answer;
 use super::super::error::{AnswerError, Code};
-use super::super::page::{self, clip};
+use super::super::page::{self, clip, clip_path};
 use super::super::target::{self, Absence, Target};
 use super::super::{absence, changes, evidence, freshness, since};
 use super::{
@@ -42,16 +42,16 @@ pub(in crate::answers) async fn answer(
     let (repository, index) = match target {
         Target::Index(repository, index) => (repository, index),
         Target::Absent(repository, absence) => {
-            return Ok(absent(freshness::without_index(repository.as_ref(), Vec::new()), absence, 0));
+            return Ok(absent(freshness::without_index(repository.as_ref(), Vec::new()), &absence, 0));
         }
     };
     if !index.current {
         let envelope = freshness::envelope(&repository, &index, Vec::new());
         let explanation = "That commit is indexed, but findings are kept for the current index of each ref only. Leave `ref` out, or name a ref; sync_explain_call_site answers at this commit.";
-        return Ok(absent(envelope, Absence::new("ref_not_indexed", explanation), 0));
+        return Ok(absent(envelope, &Absence::new("ref_not_indexed", explanation), 0));
     }
     if let Some(id) = &question.finding_id {
-        return one(reading, cursors, &repository, &index, question, id).await;
+        return one(reading, &repository, &index, question, id).await;
     }
     many(reading, asker, cursors, &repository, &index, question).await
 }
@@ -67,7 +67,7 @@ async fn many(
     if let Some(path) = &question.path
         && let Some(absence) = absence::of_path(reading, index, path).await?
     {
-        return Ok(absent(freshness::envelope(repository, index, Vec::new()), absence, 0));
+        return Ok(absent(freshness::envelope(repository, index, Vec::new()), &absence, 0));
     }
     if let Some(vendor) = &question.vendor {
         cursors.vendors.must_know(reading, Some(index), vendor).await?;
@@ -85,21 +85,21 @@ async fn many(
     let mut envelope = freshness::envelope(repository, index, feeds);
     if counts.call_sites == 0 {
         let absence = absence::no_call_sites(reading, index, &sites).await?;
-        return Ok(absent(envelope, absence, 0));
+        return Ok(absent(envelope, &absence, 0));
     }
-    let (absent_from, base_index) = match &question.base {
-        None => (None, String::new()),
-        Some(base) => match base_findings(reading, repository, base).await? {
-            Some((ids, index)) => (Some(ids), index),
-            None => {
-                let shown = sync_core::text::shown(base, 80);
-                let explanation = format!(
-                    "The base `{shown}` is not indexed, so that nothing can be compared with it. sync_repositories lists the refs that are; of each the last 50 indexed commits are kept."
-                );
-                return Ok(absent(envelope, Absence::new("ref_not_indexed", explanation), counts.call_sites));
-            }
-        },
+    let base = match &question.base {
+        Some(base) => Some(base_findings(reading, repository, base).await?),
+        None => None,
     };
+    if let (Some(None), Some(base)) = (&base, &question.base) {
+        let shown = sync_core::text::shown(base, 80);
+        let explanation = format!(
+            "The base `{shown}` is not indexed, so that nothing can be compared with it. sync_repositories lists the refs that are; of each the last 50 indexed commits are kept."
+        );
+        return Ok(absent(envelope, &Absence::new("ref_not_indexed", explanation), counts.call_sites));
+    }
+    let (absent_from, base_index) = base.flatten().unzip();
+    let base_index = base_index.unwrap_or_default();
     let filter = FindingFilter {
         path: question.path.clone(),
         vendor: question.vendor.clone(),
@@ -113,7 +113,7 @@ async fn many(
     };
     let arguments = question.bound_arguments();
     let index_id = format!("{}/{base_index}", index.id);
-    let bound = cursors.bound_to(asker, "sync_whats_at_risk", &arguments, &index_id, &feed_versions);
+    let bound = Bound::to(asker, "sync_whats_at_risk", &arguments, &index_id, &feed_versions);
     let after = match &question.cursor {
         None => None,
         Some(cursor) => {
@@ -153,12 +153,12 @@ async fn many(
     reading.rows(rows.len());
     envelope.binding_source = BindingSource::agreed(found.iter().take(fitting).map(|row| row.finding.binding_source));
     body.findings = rows;
-    with_savings(reading, index, envelope, body).await
+    let paths = found.iter().take(fitting).map(|row| row.finding.path.clone()).collect();
+    with_savings(reading, index, paths, envelope, body).await
 }
 
 async fn one(
     reading: &mut Reading,
-    cursors: &Cursors,
     repository: &Repository,
     index: &Index,
     question: &WhatsAtRiskQuestion,
@@ -171,7 +171,7 @@ async fn one(
             "It may be resolved there, or be of another repository or ref: call sync_whats_at_risk without finding_id.",
         ));
     };
-    cursors.unused(question.cursor.as_deref())?;
+    cursor::unused(question.cursor.as_deref())?;
     let today = reading.now.date();
     let finding = &row.finding;
     let feeds = freshness::joined(reading, index, [finding.vendor.as_str()]).await?;
@@ -187,12 +187,11 @@ async fn one(
         Some(call) => evidence::resolve(reading, index, &finding.path, &call.evidence).await?,
         None => Vec::new(),
     };
-    steps.truncate(8);
     let summary =
         SummaryRow { vendor: finding.vendor.clone(), severity: finding.severity, window: finding.window, findings: 1 };
     let findings = rows(reading, std::slice::from_ref(&row), today).await?;
     reading.rows(1);
-    let body = WhatsAtRisk {
+    let mut body = WhatsAtRisk {
         findings,
         summary: summarized(&[summary], today),
         call_sites_checked: 1,
@@ -203,12 +202,20 @@ async fn one(
         detail: Some(RiskDetail {
             chain: clip(&finding.chain, page::LONG),
             severity_reason: finding.reason.as_deref().map(|reason| clip(reason, page::WORD)),
-            evidence: steps,
+            evidence: Vec::new(),
+            evidence_total: steps.len() as u64,
             change: change.map(|row| changes::record(&row.change)),
             life: Life { state: "open" },
         }),
     };
-    with_savings(reading, index, envelope, body).await
+    let without = Answer { envelope: envelope.clone(), body: body.clone() };
+    // The steps come last, since the change and the finding cannot be left out.
+    let fitting = page::fitting_or_none(&steps, &without, page::DEFAULT_BYTES)?;
+    steps.truncate(fitting);
+    if let Some(detail) = &mut body.detail {
+        detail.evidence = steps;
+    }
+    with_savings(reading, index, vec![row.finding.path], envelope, body).await
 }
 
 /// The findings of the base, and what a cursor depends on of it. The current index of a ref has them stored; those of
@@ -249,7 +256,7 @@ async fn rows(reading: &mut Reading, found: &[FindingRow], today: Date) -> Resul
         .map(|change| (change.change_id.clone(), change.field))
         .collect();
     let row = |finding: &Finding| RiskRow {
-        file: clip(&finding.path, page::FILE),
+        file: clip_path(&finding.path),
         line: finding.line,
         symbol: clip(&finding.symbol, page::NAME),
         operation: finding.operation.as_ref().map(|operation| clip(operation.as_str(), page::LONG)),
@@ -293,7 +300,7 @@ fn summarized(rows: &[SummaryRow], today: Date) -> RiskSummary {
     RiskSummary { severity, applies, vendors }
 }
 
-fn absent(mut envelope: Envelope, absence: Absence, call_sites_checked: u64) -> Answer<WhatsAtRisk> {
+fn absent(mut envelope: Envelope, absence: &Absence, call_sites_checked: u64) -> Answer<WhatsAtRisk> {
     envelope.status = Status::NotIndexed;
     let body = WhatsAtRisk {
         findings: Vec::new(),
@@ -311,10 +318,10 @@ fn absent(mut envelope: Envelope, absence: Absence, call_sites_checked: u64) -> 
 async fn with_savings(
     reading: &mut Reading,
     index: &Index,
+    mut paths: Vec<String>,
     envelope: Envelope,
     body: WhatsAtRisk,
 ) -> Result<Answer<WhatsAtRisk>, AnswerError> {
-    let mut paths: Vec<String> = body.findings.iter().map(|row| row.file.clone()).collect();
     paths.sort();
     paths.dedup();
     let files = reading.tx.file_rows(index, &paths).await?;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use sync_core::ids::ChangeId;
-use sync_core::provenance::{ContextSavings, Envelope, FeedProvenance, Status};
+use sync_core::provenance::{Envelope, FeedProvenance, Status};
 use sync_store::{ChangeRow as StoredChange, Index, Repository};
 
-use super::super::cursor::Cursors;
+use super::super::cursor::{self, Bound, Cursors};
 use super::super::envelope::Answer;
 use super::super::error::{AnswerError, Code};
 use super::super::page::{self, clip};
@@ -15,9 +15,6 @@ use super::super::target::{self, Absence, Choice, Target};
 use super::super::{changes, freshness, since};
 use super::{WhatsChanged, WhatsChangedQuestion};
 use crate::audit::{Asker, Reading};
-
-/// What the savings are estimated from: changes come from the feed and not from files.
-const BASIS: &str = "no files, since changes come from the feed";
 
 /// Makes the answer.
 pub(in crate::answers) async fn answer(
@@ -38,13 +35,13 @@ pub(in crate::answers) async fn answer(
     };
     let feeds = vec![freshness::provenance(&feed, Some(feed.version), now)];
     if let Some(id) = &question.change_id {
-        cursors.unused(question.cursor.as_deref())?;
+        cursor::unused(question.cursor.as_deref())?;
         return one(reading, &here, feeds, question, id).await;
     }
     let bound = {
         let index = here.index().map(|index| index.id.to_string()).unwrap_or_default();
         let arguments = question.bound_arguments();
-        cursors.bound_to(asker, "sync_whats_changed", &arguments, &index, &freshness::versions(&feeds))
+        Bound::to(asker, "sync_whats_changed", &arguments, &index, &freshness::versions(&feeds))
     };
     let since = match &question.since {
         Some(text) => Some(since::read(reading, Some(&question.vendor), text).await?),
@@ -122,12 +119,10 @@ impl Here {
     }
 
     fn envelope(&self, feeds: Vec<FeedProvenance>) -> Envelope {
-        let mut envelope = match (&self.repository, &self.index) {
+        match (&self.repository, &self.index) {
             (Some(repository), Some(index)) => freshness::envelope(repository, index, feeds),
             (repository, _) => freshness::without_index(repository.as_ref(), feeds),
-        };
-        envelope.context_savings = ContextSavings::estimate(0, 0, 0, BASIS);
-        envelope
+        }
     }
 }
 
