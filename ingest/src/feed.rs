@@ -16,6 +16,7 @@ mod types;
 pub mod verify;
 mod versions;
 
+pub use assemble::vendor_feeds;
 pub use dev::{DevFeed, Renewal, publish_dev};
 pub use publish::PublishError;
 pub use records::embedded_records;

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use sync_core::graph::CallSite;
+use sync_core::graph::{CallSite, Context};
+use sync_core::ids::RepositoryId;
+use sync_core::join::{FeedIndex, Site, join};
+use sync_ingest::feed::{embedded_records, vendor_feeds};
 
 use super::{Snapshot, snapshot_of};
 
@@ -92,4 +95,40 @@ fn the_billing_repository_says_exactly_what_is_expected_and_no_source() {
         assert!(sources.contains(canary), "{canary} is in the sources");
         assert!(!text.contains(canary), "{canary} left the sources");
     }
+}
+
+#[test]
+fn the_billing_repository_meets_exactly_the_changes_that_are_expected() {
+    let snapshot = snapshot_of(&fixtures().join("billing"), &[]);
+    let expected: Value = serde_json::from_str(&read("billing.expected.json")).unwrap();
+    let sites: Vec<Site<'_>> = snapshot
+        .files
+        .iter()
+        .flat_map(|file| file.call_sites.iter().map(|call| (file.path.as_str(), call)))
+        .map(|(path, call)| {
+            let client = snapshot.header.clients.iter().find(|client| Some(&client.id) == call.client.as_ref());
+            Site { path, call, client }
+        })
+        .collect();
+    let feeds = vendor_feeds(&embedded_records().unwrap()).unwrap();
+    let index = FeedIndex::new(&feeds);
+    let repository = RepositoryId::at(time::OffsetDateTime::UNIX_EPOCH);
+    let found: BTreeSet<String> = join(repository, &sites, &index)
+        .into_iter()
+        .filter(|finding| finding.context == Context::Code)
+        .map(|finding| {
+            let change = index.change(&finding.change_id).unwrap();
+            format!("{}:{} {} `{}`", finding.path, finding.line, change.change_kind, change.field)
+        })
+        .collect();
+    let wanted: BTreeSet<String> = expected["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let text = |key: &str| row[key].as_str().unwrap();
+            format!("{}:{} {} `{}`", text("file"), row["line"], text("change_kind"), text("field"))
+        })
+        .collect();
+    assert_eq!(found, wanted);
 }
