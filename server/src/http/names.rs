@@ -13,7 +13,12 @@ use crate::config::Config;
 pub struct Names {
     hosts: BTreeSet<String>,
     origins: BTreeSet<String>,
+    /// Whether only this machine can reach the service: then pages that this machine serves, on whatever port, may.
+    local: bool,
 }
+
+/// The names of this machine to itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Why a request is refused before anyone looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +40,9 @@ impl Names {
         let listen = config.listen;
         hosts.insert(bracketed(listen.ip()));
         if listen.ip().is_loopback() || listen.ip().is_unspecified() {
-            for name in ["localhost", "127.0.0.1", "[::1]"] {
-                hosts.insert(name.to_owned());
-                origins.insert(format!("http://{name}:{}", listen.port()));
-            }
+            hosts.extend(LOOPBACK.map(str::to_owned));
         }
-        Self { hosts, origins }
+        Self { hosts, origins, local: listen.ip().is_loopback() }
     }
 
     /// Whether a request may go on. Ports of `Host` do not matter: a name is rebound, not a port.
@@ -54,16 +56,19 @@ impl Names {
             return Err(Foreign::Host);
         }
         for origin in headers.get_all(header::ORIGIN) {
-            let known = origin
-                .to_str()
-                .ok()
-                .and_then(|text| Url::parse(text).ok())
-                .is_some_and(|url| self.origins.contains(&url.origin().ascii_serialization()));
+            let known = origin.to_str().ok().and_then(|text| Url::parse(text).ok()).is_some_and(|url| self.knows(&url));
             if !known {
                 return Err(Foreign::Origin);
             }
         }
         Ok(())
+    }
+}
+
+impl Names {
+    fn knows(&self, page: &Url) -> bool {
+        let own = page.host_str().is_some_and(|host| self.local && LOOPBACK.contains(&host));
+        own || self.origins.contains(&page.origin().ascii_serialization())
     }
 }
 
@@ -126,12 +131,20 @@ mod tests {
             "https://app.example.com:443",
             "https://sync.example.com",
             "http://localhost:8787",
+            "http://localhost:6274",
+            "http://[::1]",
         ] {
             assert_eq!(check("localhost", Some(origin)), Ok(()), "{origin}");
         }
-        for origin in
-            ["https://evil.example.com", "http://app.example.com", "https://app.example.com:444", "null", "app", ""]
-        {
+        for origin in [
+            "https://evil.example.com",
+            "http://app.example.com",
+            "https://app.example.com:444",
+            "http://localhost.evil.example.com",
+            "null",
+            "app",
+            "",
+        ] {
             assert_eq!(check("localhost", Some(origin)), Err(Foreign::Origin), "{origin}");
         }
     }
