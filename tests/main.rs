@@ -4,6 +4,8 @@
 
 mod answers;
 mod architecture;
+mod http;
 mod ingest;
+mod mcp;
 mod store;
 mod surface_rules;

@@ -17,6 +17,7 @@ mod cluster;
 mod database;
 pub mod facts;
 mod organizations;
+pub mod service;
 
 pub use database::{TestDatabase, with_database};
 pub use organizations::{Canary, TwoOrganizations};

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use futures::StreamExt as _;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
 use sync_core::ids::RequestId;
@@ -25,6 +26,9 @@ use crate::identity::NotAuthenticated;
 
 /// How long a client may take to send its message.
 const BODY_BUDGET: Duration = Duration::from_secs(10);
+
+/// How much of a message that is too long is read before its sender is told.
+const MAX_DRAINED_BYTES: usize = 16 * MAX_BODY_BYTES;
 
 /// `/mcp`.
 pub async fn endpoint(State(door): State<Door>, request: Request) -> Response {
@@ -198,10 +202,9 @@ fn head_problem(parts: &Parts) -> Option<Problem> {
 const JSON: &str = "application/json";
 
 async fn read(body: Body) -> Result<Bytes, Problem> {
-    match tokio::time::timeout(BODY_BUDGET, to_bytes(body, MAX_BODY_BYTES)).await {
+    match tokio::time::timeout(BODY_BUDGET, collect(body)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        // Either too long, or the connection broke, and then nobody reads this.
-        Ok(Err(_)) => Err(Problem::new(
+        Ok(Err(TooLong)) => Err(Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "payload_too_large",
             format!("The message is longer than {MAX_BODY_BYTES} bytes."),
@@ -214,6 +217,26 @@ async fn read(body: Body) -> Result<Bytes, Problem> {
             "Send it again.",
         )),
     }
+}
+
+struct TooLong;
+
+/// All of the body, if it is short enough. Of one that is not, some more is read and thrown away: a client that is
+/// still writing would see a broken connection instead of the reason.
+async fn collect(body: Body) -> Result<Bytes, TooLong> {
+    let mut chunks = body.into_data_stream();
+    let (mut kept, mut seen) = (Vec::new(), 0);
+    while let Some(chunk) = chunks.next().await {
+        // The connection broke: nobody will read what is said.
+        let Ok(chunk) = chunk else { break };
+        seen += chunk.len();
+        if seen <= MAX_BODY_BYTES {
+            kept.extend_from_slice(&chunk);
+        } else if seen > MAX_DRAINED_BYTES {
+            break;
+        }
+    }
+    if seen > MAX_BODY_BYTES { Err(TooLong) } else { Ok(Bytes::from(kept)) }
 }
 
 fn foreign_problem(foreign: Foreign) -> Problem {
