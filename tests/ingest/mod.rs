@@ -2,6 +2,7 @@
 
 mod bindings;
 mod command_line;
+mod hostile;
 mod killers;
 mod repository;
 mod trees;

@@ -1,7 +1,8 @@
 //! Folders and git repositories made for one test.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -30,7 +31,11 @@ impl Repository {
     }
 
     pub(super) fn git(&self, args: &[&str]) -> String {
-        git(self.path(), args)
+        git(self.path(), args, "")
+    }
+
+    pub(super) fn git_with_input(&self, args: &[&str], input: &str) -> String {
+        git(self.path(), args, input)
     }
 
     /// Commits everything, ignored files too; the commit's id comes back.
@@ -46,23 +51,28 @@ impl Repository {
     /// A bare clone beside it.
     pub(super) fn bare_clone(&self) -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        git(folder.path(), &["clone", "-q", "--bare", &self.path().display().to_string(), "bare"]);
+        git(folder.path(), &["clone", "-q", "--bare", &self.path().display().to_string(), "bare"], "");
         let path = folder.path().join("bare");
         (folder, path)
     }
 }
 
 /// Runs git without any configuration but what is given here.
-fn git(folder: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
+fn git(folder: &Path, args: &[&str], input: &str) -> String {
+    let mut child = Command::new("git")
         .args(["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "init.defaultBranch=trunk"])
         .args(["-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"])
         .args(args)
         .current_dir(folder)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
