@@ -52,7 +52,9 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         let mut collector =
             Collector { file, parsed, continued: continued(parsed), ordinals: HashMap::new(), sites: Vec::new() };
-        for call in &parsed.calls {
+        let mut calls: Vec<&CallFact> = parsed.calls.iter().collect();
+        calls.sort_by_key(|call| (call.line, call.column));
+        for call in calls {
             let Expr::Call { callee, arguments, construct, .. } = parsed.expr(call.expr) else { continue };
             if *construct {
                 // Evaluated for the client that it may make.

@@ -624,6 +624,25 @@ fn conflicting_stars_and_cycles_of_reexports_lead_nowhere() {
 }
 
 #[test]
+fn what_oxc_cannot_parse_binds_where_a_name_has_one_meaning() {
+    let text = "import Stripe from 'stripe';
+const stripe = new Stripe('k');
+const account = await stripe.accounts.retrieve('a');
+function pay(amount) { return stripe.charges.create({ amount }); }
+function broken( { const = ; }
+";
+    let analysis = analysed(&[("a.ts", text)]);
+    assert_eq!(analysis.files[0].parser, "fallback");
+    let rows: Vec<_> = sites(&analysis)
+        .iter()
+        .map(|(_, site)| (site.line, site.operation.as_ref().unwrap().as_str(), site.args_keys.join(",")))
+        .collect();
+    let amount = "amount".to_owned();
+    assert_eq!(rows, [(3, "GET /v1/accounts/{account}", String::new()), (4, "POST /v1/charges", amount)]);
+    assert_eq!(bound_in(&text.replace("pay(amount)", "pay(stripe)")), Vec::<String>::new());
+}
+
+#[test]
 fn objects_that_hold_themselves_are_evaluated_in_bounded_time() {
     let mut text = String::from("import Stripe from 'stripe';\nlet x: any = { a: 1 };\n");
     for _ in 0..200 {

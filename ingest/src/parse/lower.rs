@@ -54,7 +54,7 @@ pub(super) struct Scope {
 /// The visitor.
 pub(super) struct Lower<'s, 'a> {
     pub(super) semantic: &'s Semantic<'a>,
-    pub(super) positions: Positions<'s>,
+    pub(super) positions: Positions,
     pub(super) out: ParsedFile,
     pub(super) functions: Vec<FunctionId>,
     /// What `this` is: the class, or nothing known.

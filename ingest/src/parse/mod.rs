@@ -5,9 +5,12 @@
 
 mod declare;
 mod facts;
+mod fallback;
 mod lower;
 mod modules;
 mod positions;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tokens;
 mod types;
@@ -49,7 +52,7 @@ pub fn parse(path: &str, language: Language, bytes: &[u8]) -> Result<ParsedFile,
     let parsed = OxcParser::new(&allocator, text, source_type(path, language)).parse();
     if parsed.panicked {
         let reason = parsed.diagnostics.first().map_or_else(String::new, ToString::to_string);
-        return Err(ParseFailure::Syntax { path: path.to_owned(), reason });
+        return fallback::read(language, text).ok_or(ParseFailure::Syntax { path: path.to_owned(), reason });
     }
     let semantic = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic;
     Ok(lower::lower(&parsed.program, &semantic, text))

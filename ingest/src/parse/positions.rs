@@ -1,27 +1,36 @@
 //! From byte offsets to lines and UTF-16 columns, as V8 reports them.
 
-/// The starts of all lines of a text.
-pub(super) struct Positions<'t> {
-    text: &'t str,
+/// The starts of all lines of a text, and where bytes and UTF-16 units part.
+pub(super) struct Positions {
     starts: Vec<u32>,
+    lines: u32,
+    /// Behind each character that is not ASCII: its end, and how many bytes more than units there were up to it.
+    surplus: Vec<(u32, u32)>,
 }
 
-impl<'t> Positions<'t> {
+impl Positions {
     /// Reads a text once.
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let mut starts = vec![0];
-        for (at, byte) in text.bytes().enumerate() {
-            if byte == b'\n' {
-                starts.push(u32::try_from(at + 1).unwrap_or(u32::MAX));
+        let mut surplus = Vec::new();
+        let mut more = 0;
+        for (at, c) in text.char_indices() {
+            if c == '\n' {
+                starts.push(narrow(at + 1));
+            } else if !c.is_ascii() {
+                more += narrow(c.len_utf8() - c.len_utf16());
+                surplus.push((narrow(at + c.len_utf8()), more));
             }
         }
-        Self { text, starts }
+        // A final line feed starts no line of its own.
+        let lines = narrow(starts.len() - usize::from(text.ends_with('\n') || text.is_empty()));
+        Self { starts, lines, surplus }
     }
 
-    /// Number of lines; a final line feed starts no line of its own.
+    /// Number of lines.
     pub(super) fn lines(&self) -> u32 {
-        let count = self.starts.len() - usize::from(self.text.ends_with('\n') || self.text.is_empty());
-        u32::try_from(count).unwrap_or(u32::MAX)
+        self.lines
     }
 
     /// Line of an offset, from 1.
@@ -32,10 +41,16 @@ impl<'t> Positions<'t> {
     /// Line and UTF-16 column of an offset, both from 1.
     pub(super) fn line_column(&self, offset: u32) -> (u32, u32) {
         let line = self.line(offset);
-        let start = self.starts.get(line as usize - 1).copied().unwrap_or(0) as usize;
-        let before = self.text.get(start..offset as usize).unwrap_or("");
-        let column = before.chars().map(char::len_utf16).sum::<usize>() + 1;
-        (line, u32::try_from(column).unwrap_or(u32::MAX))
+        let start = self.starts.get(line as usize - 1).copied().unwrap_or(0);
+        let more = self.surplus_before(offset) - self.surplus_before(start);
+        (line, offset.saturating_sub(start).saturating_sub(more) + 1)
+    }
+
+    fn surplus_before(&self, offset: u32) -> u32 {
+        match self.surplus.partition_point(|(end, _)| *end <= offset) {
+            0 => 0,
+            behind => self.surplus[behind - 1].1,
+        }
     }
 }
 

@@ -14,6 +14,10 @@ use super::facts::{ReadFact, Uses};
 
 /// Aliases of aliases and callbacks in callbacks, followed this far.
 const DEEPEST: u32 = 12;
+/// Longest path that is followed, in bytes: what is longer names no field of a response.
+const LONGEST: usize = 256;
+/// Methods of a builder that are followed.
+const MOST_METHODS: u32 = 24;
 /// Places looked at for one call.
 const MOST_STEPS: u32 = 4_000;
 
@@ -51,6 +55,8 @@ struct At {
     guarded: bool,
     /// Element of the list that `Promise.all` gives.
     element: Option<usize>,
+    /// Methods before the first field.
+    methods: u32,
 }
 
 impl At {
@@ -60,11 +66,16 @@ impl At {
             path.push('.');
         }
         path.push_str(name);
-        Self { path, guarded: self.guarded || (optional && !self.path.is_empty()), element: None }
+        Self {
+            path,
+            guarded: self.guarded || (optional && !self.path.is_empty()),
+            element: None,
+            methods: self.methods,
+        }
     }
 
     fn item(&self) -> Self {
-        Self { path: format!("{}[]", self.path), guarded: self.guarded, element: None }
+        Self { path: format!("{}[]", self.path), guarded: self.guarded, element: None, methods: self.methods }
     }
 }
 
@@ -100,8 +111,8 @@ impl<'a> Walk<'_, 'a> {
         let mut at = at;
         loop {
             self.steps += 1;
-            if depth > DEEPEST || self.steps > MOST_STEPS {
-                self.record(&at, &How::Escapes);
+            if depth > DEEPEST || self.steps > MOST_STEPS || at.path.len() > LONGEST || at.methods > MOST_METHODS {
+                self.escapes = true;
                 return;
             }
             let nodes = self.semantic.nodes();
@@ -292,7 +303,8 @@ impl<'a> Walk<'_, 'a> {
         }
         if at.path.split('.').all(|part| part.is_empty() || part.ends_with("()")) {
             // A builder (`select().eq()`) or a reader (`response.json()`): only the catalog can tell.
-            return Some(at.member(&format!("{name}()"), false));
+            let next = at.member(&format!("{name}()"), false);
+            return Some(At { methods: at.methods + 1, ..next });
         }
         self.record(at, &How::Read);
         None
