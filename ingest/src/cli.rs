@@ -68,3 +68,13 @@ pub fn say_error(what: &str, next: &str) {
     // Nobody is left to tell when stderr is closed.
     let _ = writeln!(std::io::stderr(), "error: {what}; next: {next}");
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_does_not_contradict_itself() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -69,15 +69,7 @@ pub fn vendor_feeds(set: &RecordSet) -> Result<Vec<VendorFeed>, AssembleError> {
 }
 
 fn vendor_feed(vendor: &str, file: Option<&VendorFile>, changes: Vec<Normalized>) -> Result<VendorFeed, AssembleError> {
-    let mut changes = replace_by_curated(changes);
-    let mut seen: BTreeMap<ChangeId, String> = BTreeMap::new();
-    for Normalized { change, origin, .. } in &mut changes {
-        change.change_id = change_id(change);
-        change.group_id = group_id(change);
-        if let Some(first) = seen.insert(change.change_id.clone(), origin.clone()) {
-            return Err(AssembleError::Duplicate { id: change.change_id.clone(), first, second: origin.clone() });
-        }
-    }
+    let changes = with_ids(replace_by_curated(changes))?;
     let versions = ordered(vendor, file, changes.iter().map(|c| (&c.change, c.origin.as_str())))?;
     let mut changes: Vec<VendorChange> = changes.into_iter().map(|normalized| normalized.change).collect();
     for change in &mut changes {
@@ -98,6 +90,30 @@ fn vendor_feed(vendor: &str, file: Option<&VendorFile>, changes: Vec<Normalized>
         versions,
         changes,
     })
+}
+
+/// Gives ids and groups. Two records of one id stop publishing, unless they say the same of one place in two words of
+/// their source that are one of ours (`became_optional`, `became_nullable`).
+fn with_ids(changes: Vec<Normalized>) -> Result<Vec<Normalized>, AssembleError> {
+    let mut kept: Vec<Normalized> = Vec::with_capacity(changes.len());
+    let mut seen: BTreeMap<ChangeId, usize> = BTreeMap::new();
+    for mut normalized in changes {
+        let change = &mut normalized.change;
+        change.change_id = change_id(change);
+        change.group_id = group_id(change);
+        match seen.get(&change.change_id).map(|&n| &kept[n]) {
+            Some(first) if first.word != normalized.word && first.change == normalized.change => {}
+            Some(first) => {
+                let (first, second) = (first.origin.clone(), normalized.origin);
+                return Err(AssembleError::Duplicate { id: normalized.change.change_id, first, second });
+            }
+            None => {
+                seen.insert(normalized.change.change_id.clone(), kept.len());
+                kept.push(normalized);
+            }
+        }
+    }
+    Ok(kept)
 }
 
 /// Drops each record that a person's record of the same place and version stands for, and gives that one what only
@@ -142,7 +158,8 @@ fn replace_by_curated(changes: Vec<Normalized>) -> Vec<Normalized> {
 }
 
 /// `chg_` and the hash of (vendor, erased operation, kind, location, field, label, value) and, where these do not
-/// identify the place – no operation, or a change of the SDK's surface –, of package, chain and pointer.
+/// identify the place, of package, chain and pointer: where there is no operation, where the change is of an SDK, and
+/// where a parameter or a response field is not named.
 fn change_id(change: &VendorChange) -> ChangeId {
     let operation = change.operation.as_ref().map(sync_core::operation::Operation::erased);
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -155,7 +172,10 @@ fn change_id(change: &VendorChange) -> ChangeId {
         text(&change.to_version),
         text(&change.value),
     ];
-    if operation.is_none() || change.location == "client" {
+    let of_sdk = change.axis == Some(Axis::Sdk) || change.location == "client";
+    let unnamed =
+        change.field.is_empty() && (change.location.starts_with("request.") || change.location == "response.body");
+    if operation.is_none() || of_sdk || unnamed {
         parts.extend([text(&change.package), text(&change.chain), text(&change.path_ptr)]);
     }
     ChangeId::of(&parts.iter().map(String::as_str).collect::<Vec<_>>())

@@ -42,7 +42,7 @@ struct PublishArgs {
     keys: PathBuf,
     /// Version of the feed; the published one plus one where absent.
     #[arg(long)]
-    version: Option<u64>,
+    feed_version: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ async fn run_publish(args: PublishArgs, now: OffsetDateTime) -> anyhow::Result<S
     if keys.renew_root(now).await? || made {
         keys.write(&args.keys)?;
     }
-    let published = publish(&feeds, &args.out, &mut keys, args.version, now, Lifetimes::default()).await?;
+    let published = publish(&feeds, &args.out, &mut keys, args.feed_version, now, Lifetimes::default()).await?;
     let mut lines = Vec::new();
     if made {
         lines.push(format!("made new keys in {}; keep root.pk8 offline", args.keys.display()));

@@ -19,6 +19,8 @@ use super::versions::leading_date;
 pub(super) struct Normalized {
     pub(super) change: VendorChange,
     pub(super) curated: bool,
+    /// The source's word for the kind.
+    pub(super) word: String,
     pub(super) origin: String,
 }
 
@@ -61,6 +63,7 @@ pub(super) fn normalize(record: &Record, vendor: Option<&VendorFile>) -> Result<
             location,
         },
         curated,
+        word: record.change_kind.clone(),
         origin: record.origin.clone(),
     })
 }

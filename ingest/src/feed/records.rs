@@ -45,13 +45,13 @@ pub struct Record {
     #[serde(default)]
     pub severity: Option<Severity>,
     /// The enum value that came or went.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words")]
     pub value: Option<String>,
     /// Before, in the source's words.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words")]
     pub old: Option<String>,
     /// After, in the source's words.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words")]
     pub new: Option<String>,
     /// What to use instead.
     #[serde(default)]
@@ -101,6 +101,15 @@ pub struct Record {
     /// File and position, for messages.
     #[serde(skip)]
     pub origin: String,
+}
+
+/// A source's value as text: of a string its content, of anything else its JSON.
+fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Option::<Value>::deserialize(deserializer)? {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text),
+        Some(other) => Some(other.to_string()),
+    })
 }
 
 /// What is known of a vendor's versions.

@@ -1,6 +1,7 @@
 //! From the embedded records to a signed feed and back.
 
 mod acceptance;
+mod cli;
 mod http;
 mod probes;
 mod records;

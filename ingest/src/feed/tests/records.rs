@@ -150,6 +150,21 @@ fn a_second_record_of_one_change_stops_publishing_with_both_named() {
 }
 
 #[test]
+fn two_words_for_one_thing_at_one_place_are_one_change() {
+    let record = |kind: &str, severity: &str| {
+        format!(
+            r#"{{"vendor":"acme","operation":"GET /a","change_kind":"response_field_became_{kind}","field":"x","to_version":"2026-01-01","severity":"{severity}"}}"#
+        )
+    };
+    let both = |other: &str| format!("[{},{}]", record("nullable", "breaking"), other);
+    assert_eq!(feeds_of(&[("a.json", &both(&record("optional", "breaking")))]).unwrap().len(), 1);
+    // Said of one place, but not the same; and said twice.
+    for other in [record("optional", "non_breaking"), record("nullable", "breaking")] {
+        assert!(matches!(feeds_of(&[("a.json", &both(&other))]), Err(AssembleError::Duplicate { .. })));
+    }
+}
+
+#[test]
 fn a_label_without_a_place_stops_publishing_unless_it_is_listed() {
     let record = r#"[{"vendor":"acme","operation":"GET /a","change_kind":"operation_removed","to_version":"harvest"}]"#;
     let error = feeds_of(&[("a.json", record)]).unwrap_err();
