@@ -4,6 +4,7 @@
 
 mod answers;
 mod architecture;
+mod dev;
 mod http;
 mod ingest;
 mod mcp;

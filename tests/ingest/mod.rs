@@ -4,7 +4,7 @@ mod bindings;
 mod command_line;
 mod hostile;
 mod killers;
-mod repository;
+pub(crate) mod repository;
 mod trees;
 
 use std::path::Path;

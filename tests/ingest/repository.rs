@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A folder, which becomes a git repository with the first commit.
-pub(super) struct Repository {
+pub(crate) struct Repository {
     folder: TempDir,
 }
 
 impl Repository {
-    pub(super) fn with(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let repository = Self { folder: tempfile::tempdir().unwrap() };
         for (path, text) in files {
             repository.write(path, text.as_bytes());
@@ -20,26 +20,26 @@ impl Repository {
         repository
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub(super) fn write(&self, path: &str, bytes: &[u8]) {
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
 
-    pub(super) fn git(&self, args: &[&str]) -> String {
+    pub(crate) fn git(&self, args: &[&str]) -> String {
         git(self.path(), args, "")
     }
 
-    pub(super) fn git_with_input(&self, args: &[&str], input: &str) -> String {
+    pub(crate) fn git_with_input(&self, args: &[&str], input: &str) -> String {
         git(self.path(), args, input)
     }
 
     /// Commits everything, ignored files too; the commit's id comes back.
-    pub(super) fn commit(&self) -> String {
+    pub(crate) fn commit(&self) -> String {
         if !self.path().join(".git").exists() {
             self.git(&["init", "-q"]);
         }
@@ -49,7 +49,7 @@ impl Repository {
     }
 
     /// A bare clone beside it.
-    pub(super) fn bare_clone(&self) -> (TempDir, PathBuf) {
+    pub(crate) fn bare_clone(&self) -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         git(folder.path(), &["clone", "-q", "--bare", &self.path().display().to_string(), "bare"], "");
         let path = folder.path().join("bare");

@@ -1,5 +1,7 @@
 //! The database of `syncd dev`: the configured one, or a private Postgres in the data folder.
 
+use std::time::Duration;
+
 use secrecy::{ExposeSecret as _, SecretString};
 use sync_store::{PoolOptions, Store};
 use time::OffsetDateTime;
@@ -14,8 +16,11 @@ const OWNER_ROLE: &str = "sync_owner";
 const SERVICE_ROLE: &str = "sync_app";
 const DATABASE: &str = "sync";
 
-/// How often the first connection is tried, each time for as long as a request waits for one.
+/// How often the first connection for requests is tried, each time for as long as a request waits for one.
 const CONNECT_ATTEMPTS: u32 = 10;
+
+/// How long the start waits for a connection and a statement.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where the tables are.
 pub(super) struct Database {
@@ -42,16 +47,29 @@ impl Database {
         })
     }
 
-    /// Makes what is missing and migrates.
+    /// Makes what is missing, migrates, and gives the store for the start's own work.
     pub(super) async fn prepare(&self, now: OffsetDateTime) -> Result<Store, DevError> {
         if let Some(server) = &self.private {
             sync_store::create_database(&server.superuser_url(), OWNER_ROLE, DATABASE).await?;
         }
         sync_store::migrate(self.owner_url.expose_secret(), None, now).await?;
+        // Nobody's request waits for the start, and the machine may be busy building: it has the patience that
+        // requests have not.
+        let patient = PoolOptions {
+            max_connections: 4,
+            acquire_timeout: PATIENCE,
+            statement_timeout: PATIENCE,
+            ..PoolOptions::default()
+        };
+        Ok(Store::connect(self.service_url.expose_secret(), patient).await?)
+    }
+
+    /// The store that requests are answered from.
+    pub(super) async fn serve(&self, connections: u32) -> Result<Store, DevError> {
+        let options = PoolOptions { max_connections: connections, ..PoolOptions::default() };
         let mut attempts = 1..CONNECT_ATTEMPTS;
         loop {
-            // Its patience is that of a request; a machine that is busy building wants more.
-            match Store::connect(self.service_url.expose_secret(), PoolOptions::default()).await {
+            match Store::connect(self.service_url.expose_secret(), options.clone()).await {
                 Err(error) if error.is_unavailable() && attempts.next().is_some() => {}
                 connected => return Ok(connected?),
             }

@@ -162,7 +162,8 @@ impl Start<'_> {
         let mut config = self.settings.config()?;
         config.bound_to(listener.local_addr().map_err(|error| failed(&error))?);
         let Ready { store, owner, indexed } = ready;
-        let app = App::in_process(config, store.clone(), self.clock.clone()).map_err(|error| failed(&error))?;
+        let serving = self.database.serve(config.database_connections).await?;
+        let app = App::in_process(config, serving.clone(), self.clock.clone()).map_err(|error| failed(&error))?;
         let announcement = Announcement {
             mcp_url: format!("{}/mcp", app.public_url),
             api_url: app.public_url.clone(),
@@ -183,6 +184,7 @@ impl Start<'_> {
             tokio::spawn(feed::keep_fresh(store.clone(), self.data.clone(), self.clock.clone(), self.progress));
         let served = serve(app, listener, shutdown).await;
         renewing.abort();
+        serving.close().await;
         store.close().await;
         served.map_err(|error| failed(&error))
     }
