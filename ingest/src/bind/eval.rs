@@ -313,6 +313,10 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             return Value::Unknown;
         }
         let Some(target) = target else { return self.package(here.parsed.name(specifier), name) };
+        if here.published.contains(&specifier) && self.catalog.module(here.parsed.name(specifier)).is_some() {
+            // The vendor's own repository: what its package gives is in the catalog, its making is not.
+            return self.package(here.parsed.name(specifier), name);
+        }
         match name {
             "*" | "=" => self.export(target, "=", 0).unwrap_or(Value::Module(target)),
             name => self.named_export(target, name),
@@ -439,6 +443,10 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         if vendor.chain.is_empty() {
             if let Some(member) = shape.members.get(name) {
                 return Value::vendor(Vendor { shape: *member, made: None, ..(**vendor).clone() });
+            }
+            if shape.own_url {
+                // Whichever of the vendor's addresses it is.
+                return Value::Vendor(Rc::clone(vendor));
             }
             let Some(client) = &shape.client else { return Value::Unknown };
             let chain = if client.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", client.prefix) };

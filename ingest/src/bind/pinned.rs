@@ -62,22 +62,32 @@ impl Evaluator<'_, '_> {
             if matches!(self.world.file(there).parsed.expr(value), Expr::Null) {
                 continue;
             }
-            let own = match self.expr(there, value) {
-                Value::Vendor(vendor) => self.catalog.shape(vendor.shape).own_url || !vendor.chain.is_empty(),
-                _ => false,
+            let ours = package.vendor;
+            let constant = self.expr(there, value).vendors().any(|vendor| {
+                let shape = self.catalog.shape(vendor.shape);
+                shape.own_url && self.catalog.package_of(shape.package).vendor == ours
+            });
+            if constant {
+                continue;
+            }
+            let hosts: Vec<Option<String>> =
+                self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)).collect();
+            let vendor_of = |host: &String| self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
+            let ours = self.catalog.vendor(ours).id.as_str();
+            // `process.env.API ?? "https://api.vendor.com"`: what is provable is the vendor's own.
+            if hosts.iter().flatten().any(|host| vendor_of(host) == Some(ours)) {
+                continue;
+            }
+            let foreign = hosts.iter().flatten().find(|host| vendor_of(host).is_some());
+            if package.client_options.any_host && foreign.is_none() {
+                continue;
+            }
+            return match hosts.as_slice() {
+                [Some(host), others @ ..] if others.iter().all(|other| other.as_ref() == Some(host)) => {
+                    Host::Other(host.clone())
+                }
+                _ => Host::Hidden,
             };
-            if own {
-                continue;
-            }
-            let mut hosts =
-                self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)).collect::<Vec<_>>();
-            hosts.dedup();
-            let [Some(host)] = hosts.as_slice() else { return Host::Hidden };
-            let vendor = self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
-            if vendor == Some(self.catalog.vendor(package.vendor).id.as_str()) {
-                continue;
-            }
-            return Host::Other(host.clone());
         }
         Host::Own
     }

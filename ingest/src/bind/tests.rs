@@ -392,6 +392,47 @@ new OpenAI().chat.completions.create({});
 }
 
 #[test]
+fn of_several_hosts_the_vendors_own_is_provable_and_a_value_from_elsewhere_is_none() {
+    let host = |url: &str| {
+        format!(
+            r#"import OpenAI from "openai";
+            import {{ createClient }} from "@supabase/supabase-js";
+            const {{ data: row }} = await createClient("u", "k").from("models").select("*").single();
+            const openai = new OpenAI({{ baseURL: {url} }});
+            openai.models.list();"#
+        )
+    };
+    let listed = |url: &str| bound_in(&host(url)).pop().unwrap();
+    assert_eq!(listed(r#"process.env.API ?? "https://api.openai.com/v1""#), "5 openai.models.list GET /models");
+    assert_eq!(
+        listed(r#"x ? "https://api.mistral.ai/v1" : "https://api.openai.com/v1""#),
+        "5 openai.models.list GET /models"
+    );
+    assert_eq!(listed("process.env.API"), "5 openai.models.list -");
+    assert_eq!(listed("row.base_url"), "5 openai.models.list -", "another vendor's answer is no address of this one");
+    // Wherever it runs, GitHub's API is GitHub's.
+    let enterprise = r#"import { Octokit } from "@octokit/rest";
+        new Octokit({ baseUrl: process.env.GITHUB_API_URL }).request("GET /rate_limit");"#;
+    assert_eq!(bound_in(enterprise).pop().unwrap(), "2 new Octokit().request GET /rate_limit");
+}
+
+#[test]
+fn a_vendors_own_repository_uses_its_package_but_a_private_stand_in_is_none() {
+    let app = r#"import { App } from "@slack/bolt";
+        new App({}).message("hi", async ({ client }) => { await client.chat.postMessage({ channel: "c" }); });"#;
+    let with = |manifest: &str| {
+        bound(&[
+            ("examples/app.ts", app),
+            ("package.json", manifest),
+            ("src/index.ts", "export class App { message() {} }"),
+        ])
+    };
+    let bolt = r#"{"name":"@slack/bolt","main":"./dist/index.js"}"#;
+    assert_eq!(with(bolt), ["examples/app.ts:2 client.chat.postMessage POST /api/chat.postMessage"]);
+    assert_eq!(with(r#"{"name":"@slack/bolt","main":"./dist/index.js","private":true}"#), [""; 0]);
+}
+
+#[test]
 fn plain_requests_bind_where_host_path_and_method_are_known() {
     let rows = bound(&[
         ("hosts.ts", r#"export const HOST = "https://api.stripe.com"; export const API = { base: `${HOST}/v1` };"#),

@@ -18,6 +18,8 @@ pub(super) struct File<'p> {
     pub(super) parsed: &'p ParsedFile,
     /// Files that its specifiers lead to.
     pub(super) targets: HashMap<Name, FileId>,
+    /// Specifiers that name a package which the repository publishes.
+    pub(super) published: HashSet<Name>,
     exports: HashMap<&'p str, Vec<usize>>,
     pub(super) is_test: bool,
 }
@@ -45,7 +47,11 @@ impl<'p> World<'p> {
             .iter()
             .map(|(entry, parsed)| {
                 let mut targets = HashMap::new();
+                let mut published = HashSet::new();
                 for import in &parsed.imports {
+                    if modules.is_published(parsed.name(import.specifier)) {
+                        published.insert(import.specifier);
+                    }
                     if let Some(target) = modules.resolve(&entry.path, parsed.name(import.specifier)) {
                         targets.insert(import.specifier, target);
                     }
@@ -59,7 +65,7 @@ impl<'p> World<'p> {
                 for (at, export) in parsed.exports.iter().enumerate() {
                     exports.entry(parsed.name(export.name)).or_default().push(at);
                 }
-                File { path: &entry.path, parsed, targets, exports, is_test: is_test(&entry.path) }
+                File { path: &entry.path, parsed, targets, published, exports, is_test: is_test(&entry.path) }
             })
             .collect();
         Self { files }

@@ -49,6 +49,11 @@ impl Modules {
         found
     }
 
+    /// Whether a specifier names a package that the repository publishes.
+    pub(crate) fn is_published(&self, specifier: &str) -> bool {
+        self.workspace.named(specifier).is_some_and(|(package, _)| !package.private)
+    }
+
     fn find(&self, from: &str, specifier: &str) -> Option<u32> {
         if specifier.is_empty() || specifier.starts_with('/') || specifier.contains(['\0', '\n']) {
             return None;

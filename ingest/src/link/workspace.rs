@@ -11,6 +11,8 @@ pub(super) struct LocalPackage {
     pub(super) name: String,
     /// Its folder, repository-relative; empty for the root.
     pub(super) folder: String,
+    /// Whether it says that it is not for others.
+    pub(super) private: bool,
 }
 
 /// All packages of a repository, by name.
@@ -32,14 +34,16 @@ impl Workspace {
                 Some(folder) if folder.ends_with('/') => folder.trim_end_matches('/'),
                 _ => continue,
             };
-            let name = serde_json::from_slice::<Value>(bytes).ok();
-            let Some(name) = name.as_ref().and_then(|value| value.get("name")).and_then(Value::as_str) else {
-                continue;
-            };
+            let Ok(manifest) = serde_json::from_slice::<Value>(bytes) else { continue };
+            let Some(name) = manifest.get("name").and_then(Value::as_str) else { continue };
             if name.is_empty() || name.len() > 214 || name.contains("..") {
                 continue;
             }
-            let package = LocalPackage { name: name.to_owned(), folder: folder.to_owned() };
+            let package = LocalPackage {
+                name: name.to_owned(),
+                folder: folder.to_owned(),
+                private: manifest.get("private").and_then(Value::as_bool).unwrap_or(false),
+            };
             if packages.insert(name.to_owned(), package).is_some() {
                 twice.push(name.to_owned());
             }
