@@ -46,11 +46,11 @@ impl Keys {
     }
 
     fn sign(&self, claims: &Value) -> String {
-        self.sign_with(Header::new(self.algorithm), claims)
+        self.sign_with(&Header::new(self.algorithm), claims)
     }
 
-    fn sign_with(&self, header: Header, claims: &Value) -> String {
-        jsonwebtoken::encode(&header, claims, &self.private).unwrap()
+    fn sign_with(&self, header: &Header, claims: &Value) -> String {
+        jsonwebtoken::encode(header, claims, &self.private).unwrap()
     }
 }
 
@@ -154,7 +154,7 @@ fn every_other_token_is_refused() {
         let dot = tampered.iter().rposition(|byte| *byte == b'.').unwrap();
         tampered[dot + 5] = if tampered[dot + 5] == b'A' { b'B' } else { b'A' };
         let tampered = String::from_utf8(tampered).unwrap();
-        let stranger_with = |change: fn(&mut Header)| stranger.sign_with(header(change), &good);
+        let stranger_with = |change: fn(&mut Header)| stranger.sign_with(&header(change), &good);
 
         let cases: Vec<(&str, String, &str)> = vec![
             ("alg none", unsigned(json!({ "alg": "none", "typ": "JWT" })), "algorithm"),
@@ -171,7 +171,7 @@ fn every_other_token_is_refused() {
             // Nothing listens there; a service that asked would not say "signature" but fail differently.
             ("jku", stranger_with(|h| h.jku = Some("http://127.0.0.1:1/jwks".into())), "signature"),
             ("x5u", stranger_with(|h| h.x5u = Some("http://127.0.0.1:1/x".into())), "signature"),
-            ("another type", ed.sign_with(header(|h| h.typ = Some("id_token+jwt".into())), &good), "header"),
+            ("another type", ed.sign_with(&header(|h| h.typ = Some("id_token+jwt".into())), &good), "header"),
             ("no exp", ed.sign(&without(good.clone(), "exp")), "`exp`"),
             ("text exp", ed.sign(&with(good.clone(), "exp", json!((now + 3600).to_string()))), "`exp`"),
             ("past exp", ed.sign(&with(good.clone(), "exp", json!(now - 31))), "expired"),

@@ -81,7 +81,7 @@ impl TestService {
     ) -> Self {
         let given = [("SYNC_LISTEN", "127.0.0.1:0"), ("SYNC_SECRET_KEY", "a key of the tests, long enough for one")];
         let environment = given.iter().chain(settings).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let mut config = Config::load(None, environment).unwrap_or_else(|error| panic!("{error}"));
+        let mut config = must(Config::load(None, environment));
         let listener = must(TcpListener::bind(config.listen).await);
         config.bound_to(must(listener.local_addr()));
         let url = format!("http://{}", config.listen);
