@@ -218,6 +218,17 @@ mod tests {
     }
 
     #[test]
+    fn a_snapshot_with_any_byte_changed_is_refused() {
+        let whole = written();
+        for at in 0..whole.len() {
+            let bit = [0x01, 0x20, 0x80][at % 3];
+            let mut altered = whole.clone();
+            altered[at] ^= bit;
+            assert!(read(altered.as_slice()).is_err(), "byte {at} changed by {bit:#x}");
+        }
+    }
+
+    #[test]
     fn what_a_snapshot_may_cost_is_bounded() {
         let bomb = zstd::encode_all(std::io::repeat(b'a').take(MAX_LINE as u64 + 100), 3).unwrap();
         assert!(bomb.len() < 10_000);
