@@ -27,7 +27,7 @@ pub struct TestDatabase {
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// How long a connection that was given back may take to end its transaction.
-const SETTLING: Duration = Duration::from_secs(5);
+const SETTLING: Duration = Duration::from_secs(3);
 
 /// Runs a test on a database of its own, on a runtime of its own, and checks afterwards that nothing is left open.
 pub fn with_database(test: impl AsyncFnOnce(&TestDatabase)) {
@@ -88,11 +88,11 @@ impl TestDatabase {
         assert!(left.is_empty(), "the test left behind: {}", left.join("; "));
     }
 
-    async fn what_is_left(&self) -> Result<Vec<String>> {
+    /// The last statements of transactions that stay open though nothing is asked of them. A dropped transaction is
+    /// rolled back by a task of the pool that may not have run yet, so this waits for a while.
+    pub async fn open_transactions(&self) -> Result<Vec<String>> {
         let mut connection = PgConnection::connect(&self.superuser_url).await?;
-        let mut left = Vec::new();
         let mut waited = Duration::ZERO;
-        // A dropped transaction is rolled back by a task of the pool, which may not have run yet.
         let idle = loop {
             let idle: Vec<String> = sqlx::query_scalar(
                 "SELECT query FROM pg_stat_activity
@@ -106,7 +106,15 @@ impl TestDatabase {
             tokio::time::sleep(Duration::from_millis(10)).await;
             waited += Duration::from_millis(10);
         };
+        connection.close().await?;
+        Ok(idle)
+    }
+
+    async fn what_is_left(&self) -> Result<Vec<String>> {
+        let mut left = Vec::new();
+        let idle = self.open_transactions().await?;
         left.extend(idle.into_iter().map(|query| format!("an open transaction, idle after `{query}`")));
+        let mut connection = PgConnection::connect(&self.superuser_url).await?;
         let open: Vec<String> = sqlx::query_scalar(
             "SELECT e.action FROM sync.audit_events e
              WHERE e.outcome IS NULL

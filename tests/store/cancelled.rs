@@ -11,6 +11,23 @@ use sync_store::{PoolOptions, Store};
 use sync_tests::{NOW, TestDatabase, with_database};
 
 #[test]
+fn a_begin_that_was_dropped_midway_leaves_no_open_transaction() {
+    with_database(async |database: &TestDatabase| {
+        let principal = Principal::service(OrganizationId::at(NOW), "test");
+        // Wherever it is dropped: at the pool's ping, at BEGIN or at its answer. Nobody uses these connections again,
+        // since the next transaction's own end would hide what was left open.
+        let mut stores = Vec::new();
+        for polls in 1..6 {
+            let one = PoolOptions { max_connections: 1, ..TestDatabase::pool() };
+            let store = Store::connect(&database.app_url, one).await.unwrap();
+            poll_times(store.begin(&principal), polls).await;
+            stores.push(store);
+        }
+        assert_eq!(database.open_transactions().await.unwrap(), Vec::<String>::new());
+    });
+}
+
+#[test]
 fn writes_after_a_begin_that_was_dropped_midway_are_durable() {
     with_database(async |database: &TestDatabase| {
         // One connection, so that the next borrower gets the one that was left.
@@ -61,17 +78,13 @@ fn many_tasks_that_leave_at_random_bleed_into_no_other_organization() {
     });
 }
 
-/// Polls a future so often at most, then drops it.
+/// Polls a future when it asks for it, so often at most, then drops it.
 async fn poll_times<T>(future: impl Future<Output = T>, times: u32) {
     let mut future = pin!(future);
     let mut left = times;
     poll_fn(|context| {
-        if left == 0 || future.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
-        }
         left -= 1;
-        context.waker().wake_by_ref();
-        Poll::Pending
+        if future.as_mut().poll(context).is_ready() || left == 0 { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
 }
