@@ -169,3 +169,20 @@ fn no_version_falls_and_the_last_good_feed_serves_on() {
         assert_eq!(tx.changes("stripe", None, None, 50).await.unwrap().total, 0);
     });
 }
+
+#[test]
+fn changes_are_found_by_id_operation_and_group() {
+    with_database(async |database: &TestDatabase| {
+        let alpha = TwoOrganizations::create(&database.store).await.unwrap().alpha;
+        adopt(&database.store, 1, &feed(changes())).await.unwrap();
+        let mut tx = database.store.begin(&alpha.principal).await.unwrap();
+        let [d, c, _, a] = <[VendorChange; 4]>::try_from(changes()).unwrap();
+        let found = tx.changes_by_id(&[a.change_id.clone(), ChangeId::of(&["none"])]).await.unwrap();
+        assert_eq!(found, [a]);
+        let (newest, total) = tx.changes_of_operation("stripe", "post /v1/charges", 2).await.unwrap();
+        assert_eq!((newest, total), (vec![d, c], 4));
+        assert_eq!(tx.changes_of_operation("stripe", "get /v1/charges", 2).await.unwrap(), (vec![], 0));
+        let operations = tx.operations_of_groups("stripe", &["g2".to_owned(), "none".to_owned()]).await.unwrap();
+        assert_eq!(operations, [("g2".to_owned(), "post /v1/charges".to_owned())]);
+    });
+}

@@ -142,6 +142,9 @@ fn call_sites_are_counted_by_path_vendor_rung_and_context() {
         assert_eq!(used.len(), 1);
         assert_eq!((used[0].operation_erased.as_str(), used[0].call_sites), ("post /v1/charges", 3));
         assert_eq!(tx.operations_used(&index, "resend").await.unwrap(), []);
+        let calling = tx.calling_paths(&index, "src/w", 50).await.unwrap();
+        assert_eq!(calling, ["src/web/checkout.ts", "src/web/mail.ts"]);
+        assert_eq!(tx.calling_paths(&index, "src/stripe", 50).await.unwrap(), Vec::<String>::new());
     });
 }
 

@@ -40,6 +40,44 @@ fn a_stale_pid_of_another_program_and_a_torn_first_start_do_not_stand_in_the_way
     EmbeddedPostgres::start(&data, &settings()).unwrap().stop();
 }
 
+/// Where the test below puts the data directory for the process that is killed.
+const HELD: &str = "SYNC_TEST_HELD_DATA_DIR";
+
+#[test]
+#[ignore = "not a test of its own: the process that the next test kills"]
+fn holds_a_server_until_it_is_killed() {
+    let Some(data) = std::env::var_os(HELD) else { return };
+    let _held = EmbeddedPostgres::start(Path::new(&data), &settings()).unwrap();
+    println!("up");
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn after_a_kill_the_next_start_recovers() {
+    use std::io::BufRead as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let data = dir.path().join("pg");
+    let mut holder = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "postgres::tests::holds_a_server_until_it_is_killed", "--ignored", "--nocapture"])
+        .env(HELD, &data)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = std::io::BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("up")));
+    let pid = first_line(&data.join("data/postmaster.pid"));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let next = EmbeddedPostgres::start(&data, &settings()).unwrap();
+    // Postgres itself refuses a cluster that another server still holds.
+    assert_ne!(first_line(&data.join("data/postmaster.pid")), pid);
+    next.stop();
+}
+
 #[test]
 fn a_folder_without_binaries_names_the_variable() {
     let dir = tempfile::tempdir().unwrap();

@@ -59,6 +59,9 @@ pub struct SymbolLine {
     pub line: u32,
 }
 
+// Several paths are asked for one by one (LATERAL … OFFSET 0) and not with `= ANY` or a join: on a table that is not
+// analyzed yet, as after a first import, the planner makes a filter of those and reads every path of the ref.
+
 impl Tx {
     /// The facts of a file in an index.
     pub async fn file(&mut self, index: &Index, path: &str) -> Result<Option<FileFacts>, StoreError> {
@@ -69,10 +72,12 @@ impl Tx {
     pub async fn path_state(&mut self, index: &Index, path: &str) -> Result<PathState, StoreError> {
         let path = path.trim_end_matches('/');
         let exact: Vec<PathColumns> = sqlx::query_as(
-            "SELECT path, skipped, coalesce(language, '') AS language, bytes, lines, call_sites
-             FROM sync.ref_paths
-             WHERE ref_key = $1 AND path = ANY ($2) AND from_seq <= $3 AND to_seq > $3
-             ORDER BY path",
+            "SELECT p.path, p.skipped, coalesce(p.language, '') AS language, p.bytes, p.lines, p.call_sites
+             FROM unnest($2::text[]) AS asked (path)
+             CROSS JOIN LATERAL (SELECT * FROM sync.ref_paths r
+                                 WHERE r.ref_key = $1 AND r.path = asked.path AND r.from_seq <= $3 AND r.to_seq > $3
+                                 OFFSET 0) p
+             ORDER BY p.path",
         )
         .bind(index.ref_key)
         .bind(path_and_folders_above(path))
@@ -96,10 +101,13 @@ impl Tx {
     /// Sizes of those paths that are files of the index, by path.
     pub async fn file_rows(&mut self, index: &Index, paths: &[String]) -> Result<Vec<FileRow>, StoreError> {
         let rows: Vec<PathColumns> = sqlx::query_as(
-            "SELECT path, skipped, coalesce(language, '') AS language, bytes, lines, call_sites
-             FROM sync.ref_paths
-             WHERE ref_key = $1 AND path = ANY ($2) AND from_seq <= $3 AND to_seq > $3 AND file_key IS NOT NULL
-             ORDER BY path",
+            "SELECT p.path, p.skipped, coalesce(p.language, '') AS language, p.bytes, p.lines, p.call_sites
+             FROM unnest($2::text[]) AS asked (path)
+             CROSS JOIN LATERAL (SELECT * FROM sync.ref_paths r
+                                 WHERE r.ref_key = $1 AND r.path = asked.path AND r.from_seq <= $3 AND r.to_seq > $3
+                                 OFFSET 0) p
+             WHERE p.file_key IS NOT NULL
+             ORDER BY p.path",
         )
         .bind(index.ref_key)
         .bind(paths)
@@ -130,9 +138,11 @@ impl Tx {
     async fn files(&mut self, index: &Index, paths: &[String]) -> Result<Vec<FileFacts>, StoreError> {
         let bodies: Vec<Vec<u8>> = sqlx::query_scalar(
             "SELECT f.body
-             FROM sync.ref_paths p
+             FROM unnest($2::text[]) AS asked (path)
+             CROSS JOIN LATERAL (SELECT * FROM sync.ref_paths r
+                                 WHERE r.ref_key = $1 AND r.path = asked.path AND r.from_seq <= $3 AND r.to_seq > $3
+                                 OFFSET 0) p
              JOIN sync.facts f ON f.organization_id = p.organization_id AND f.file_key = p.file_key
-             WHERE p.ref_key = $1 AND p.path = ANY ($2) AND p.from_seq <= $3 AND p.to_seq > $3
              ORDER BY p.path",
         )
         .bind(index.ref_key)
@@ -144,12 +154,15 @@ impl Tx {
     }
 
     async fn count_below(&mut self, index: &Index, folder: &str) -> Result<(u64, u64), StoreError> {
-        let (first, end) = if folder.is_empty() { (String::new(), None) } else { folder_range(folder) };
+        if folder.is_empty() {
+            return Ok((index.counts.files, index.counts.call_sites));
+        }
+        let (first, end) = below(folder);
         let (files, call_sites): (i64, i64) = sqlx::query_as(
             "SELECT count(*), coalesce(sum(call_sites), 0)::bigint
              FROM sync.ref_paths
-             WHERE ref_key = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
-               AND from_seq <= $4 AND to_seq > $4 AND file_key IS NOT NULL",
+             WHERE ref_key = $1 AND path >= $2 AND path < $3 AND from_seq <= $4 AND to_seq > $4
+               AND file_key IS NOT NULL",
         )
         .bind(index.ref_key)
         .bind(first)
@@ -159,11 +172,6 @@ impl Tx {
         .await?;
         Ok((count(files), count(call_sites)))
     }
-}
-
-fn folder_range(folder: &str) -> (String, Option<String>) {
-    let (first, end) = below(folder);
-    (first, Some(end))
 }
 
 /// `a/b/c.ts` gives itself, `a/b/c.ts/` (a skipped folder of that name), `a/b/` and `a/`.
