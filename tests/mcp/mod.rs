@@ -3,5 +3,6 @@
 mod audit;
 mod failures;
 pub(crate) mod held;
+mod load;
 mod protocol;
 mod surface;
