@@ -2,8 +2,12 @@
 
 mod absences;
 mod errors;
+mod fixture;
 mod generated;
+mod heard;
 mod pages;
 mod promises;
 mod sample;
 mod world;
+
+pub(crate) use world::{START, World};

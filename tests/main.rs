@@ -5,6 +5,7 @@
 mod answers;
 mod architecture;
 mod dev;
+mod golden;
 mod http;
 mod ingest;
 mod mcp;

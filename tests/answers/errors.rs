@@ -10,6 +10,7 @@ use sync_server::answers::error::AnswerError;
 use sync_server::audit::Asker;
 use uuid::Uuid;
 
+use super::heard::Heard;
 use super::sample;
 use super::world::{World, rows};
 
@@ -195,5 +196,31 @@ async fn what_may_not_be_seen_is_as_what_never_was() {
     assert_eq!(error.code.as_str(), "finding_not_found");
     let listed = world.call(&limited, "sync_repositories", json!({})).await.unwrap();
     assert_eq!(rows(&listed, "repositories", &["name"]), ["acme/granted"]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_denial_asks_the_database_the_same_in_the_same_order() {
+    let world = World::with_billing().await;
+    let there = OrganizationId::from_uuid(Uuid::from_u128(0xf));
+    world.create_organization(there, "globex").await;
+    let secret = world.register_in(there, "globex/secret", 50).await;
+    world.index_in(there, secret, "main", &sample::snapshot(sample::COMMIT, vec![], vec![], vec![])).await;
+    let everything = world.asker();
+    let limited = world.asker_of(world.organization, Readable::Only(BTreeSet::new()));
+    let _heard = Heard::start();
+    for tool in TOOLS {
+        let mut asked = Vec::new();
+        for (asker, name) in
+            [(&everything, "globex/secret"), (&everything, "acme/neverwas"), (&limited, "acme/billing")]
+        {
+            let error = refused(&world, asker, tool, arguments(tool, "repository", json!(name))).await;
+            assert_eq!(error.code.as_str(), "repository_not_found");
+            asked.push(Heard::statements());
+        }
+        assert!(asked[0].len() > 1, "the statements are heard: {asked:#?}");
+        assert_eq!(asked[0], asked[1], "{tool}");
+        assert_eq!(asked[0], asked[2], "{tool}");
+    }
     world.end().await;
 }
