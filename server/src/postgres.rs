@@ -57,7 +57,7 @@ impl PostgresError {
 const MAX_SOCKET_DIR: usize = 80;
 
 /// How long a server that its process left behind may take to go, and one that recovers to come up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A private Postgres that runs until this is dropped, or until the process dies, however it does.
 #[derive(Debug)]

@@ -40,7 +40,7 @@ fn all() -> Vec<Finding> {
     let mut test = finding("c", "src/c.test.ts", 1, Severity::Breaking);
     test.context = Context::Test;
     let mut other = finding("d", "src/a.ts", 9, Severity::NonBreaking);
-    other.vendor = "github".to_owned();
+    "github".clone_into(&mut other.vendor);
     other.operation = None;
     vec![finding("a", "src/a.ts", 9, Severity::PotentiallyBreaking), dated, test, other]
 }

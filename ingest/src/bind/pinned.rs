@@ -5,7 +5,7 @@ use sync_core::graph::Client;
 use super::clients::{self, Host, Record};
 use super::eval::Evaluator;
 use super::text::url;
-use super::value::{FileId, Value, Vendor};
+use super::value::{FileId, Vendor};
 use crate::catalog::Package;
 use crate::parse::{Expr, ExprId, SymbolIndex};
 

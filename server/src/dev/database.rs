@@ -20,7 +20,7 @@ const DATABASE: &str = "sync";
 const CONNECT_ATTEMPTS: u32 = 10;
 
 /// How long the start waits for a connection and a statement.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Where the tables are.
 pub(super) struct Database {

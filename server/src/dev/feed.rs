@@ -22,7 +22,7 @@ const SOURCE: &str = "dev";
 const ROOT_VERSION: u64 = 1;
 
 /// How often the feed is checked while this runs.
-const CHECK_EVERY: Duration = Duration::from_secs(3600);
+const CHECK_EVERY: Duration = Duration::from_hours(1);
 
 /// Published anew when less than this of its life is left.
 const RENEW_BEFORE: time::Duration = time::Duration::days(7);
@@ -38,11 +38,11 @@ pub(super) async fn refresh(store: &Store, data: &DataDir, now: OffsetDateTime) 
     let verifier = Verifier::new(&address, feed.root, feed.datastore)?;
     let (version, expires_at, vendors) = match verifier.load(seen, now).await? {
         Loaded::Unchanged { version, expires } => (version, expires, Vec::new()),
-        Loaded::New(verified) => {
-            let digest = |vendor: &str| verified.raw.get(vendor).map(|bytes| hex::encode(Sha256::digest(bytes)));
+        Loaded::New(adopted) => {
+            let digest = |vendor: &str| adopted.raw.get(vendor).map(|bytes| hex::encode(Sha256::digest(bytes)));
             let vendors: Vec<_> =
-                verified.feeds.iter().filter_map(|feed| Some((digest(&feed.vendor)?, feed.clone()))).collect();
-            (verified.version, verified.expires, vendors)
+                adopted.feeds.iter().filter_map(|feed| Some((digest(&feed.vendor)?, feed.clone()))).collect();
+            (adopted.version, adopted.expires, vendors)
         }
     };
     let source =

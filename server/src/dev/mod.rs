@@ -150,7 +150,10 @@ impl Start<'_> {
         let store = self.database.prepare(self.clock.now()).await?;
         let owner = owner::ensure(&store, &self.data, self.clock.now()).await?;
         let ((), indexed) = tokio::try_join!(
-            async { Ok(feed::refresh(&store, &self.data, self.clock.now()).await?.tell(self.progress)) },
+            async {
+                feed::refresh(&store, &self.data, self.clock.now()).await?.tell(self.progress);
+                Ok(())
+            },
             self.index(&store, &owner.principal),
         )?;
         Ok(Ready { store, owner, indexed })

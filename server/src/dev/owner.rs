@@ -40,18 +40,17 @@ pub(super) async fn ensure(store: &Store, data: &DataDir, now: OffsetDateTime) -
     let id = TokenId::at(now);
     let made = token::make(organization, id, random);
     let mut tx = store.begin(&principal).await?;
-    let owner = match tx.member_by_name(OWNER).await? {
-        Some(member) => member,
-        None => {
-            let new = NewMember {
-                id: PrincipalId::at(now),
-                name: OWNER,
-                kind: PrincipalKind::User,
-                identity: None,
-                reads_all: true,
-            };
-            tx.create_member(&new, now).await?
-        }
+    let owner = if let Some(member) = tx.member_by_name(OWNER).await? {
+        member
+    } else {
+        let new = NewMember {
+            id: PrincipalId::at(now),
+            name: OWNER,
+            kind: PrincipalKind::User,
+            identity: None,
+            reads_all: true,
+        };
+        tx.create_member(&new, now).await?
     };
     let scopes: BTreeSet<Scope> = Scope::ALL.into_iter().collect();
     let new = NewToken {

@@ -125,24 +125,21 @@ impl Start<'_> {
     ) -> Result<RepositoryId, StoreError> {
         let now = self.clock.now();
         let mut tx = store.begin(principal).await?;
-        let id = match registered {
-            Some(repository) => {
-                if repository.default_branch != ref_name {
-                    tx.set_default_branch(repository.id, ref_name).await?;
-                }
-                repository.id
+        let id = if let Some(repository) = registered {
+            if repository.default_branch != ref_name {
+                tx.set_default_branch(repository.id, ref_name).await?;
             }
-            None => {
-                let origin = self.source.origin();
-                let new = NewRepository {
-                    id: RepositoryId::at(now),
-                    name,
-                    provider: None,
-                    clone_url: origin.as_deref(),
-                    default_branch: ref_name,
-                };
-                tx.register_repository(&new, now).await?.id
-            }
+            repository.id
+        } else {
+            let origin = self.source.origin();
+            let new = NewRepository {
+                id: RepositoryId::at(now),
+                name,
+                provider: None,
+                clone_url: origin.as_deref(),
+                default_branch: ref_name,
+            };
+            tx.register_repository(&new, now).await?.id
         };
         tx.commit().await?;
         Ok(id)

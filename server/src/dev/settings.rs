@@ -72,13 +72,12 @@ impl Settings {
             self.set("SYNC_OWNER_DATABASE_URL", database.owner_url.expose_secret().to_owned());
         }
         if config.secret_key().is_err() {
-            let secret = match data.secret(SECRET_KEY_FILE)? {
-                Some(kept) => kept,
-                None => {
-                    let made = hex::encode(random_secret().map_err(|_| DevError::no_randomness())?);
-                    data.keep_secret(SECRET_KEY_FILE, &made)?;
-                    made
-                }
+            let secret = if let Some(kept) = data.secret(SECRET_KEY_FILE)? {
+                kept
+            } else {
+                let made = hex::encode(random_secret().map_err(|_| DevError::no_randomness())?);
+                data.keep_secret(SECRET_KEY_FILE, &made)?;
+                made
             };
             self.set("SYNC_SECRET_KEY", secret);
         }

@@ -191,7 +191,7 @@ pub(super) mod tests {
     async fn run_script(script: &str) -> Result<String, ChildError> {
         let folder = tempfile::tempdir().unwrap();
         let executable = scripted(&folder, script);
-        run("the script", command(&executable, "index"), Duration::from_secs(60), |out| {
+        run("the script", command(&executable, "index"), Duration::from_mins(1), |out| {
             std::io::read_to_string(out).unwrap()
         })
         .await
@@ -208,7 +208,7 @@ pub(super) mod tests {
         );
         let killed = run_script("echo half; kill -9 $$").await.unwrap_err().to_string();
         assert!(killed.contains("the script ended with signal: 9"), "{killed}");
-        let missing = run("it", command(Path::new("/nowhere/at/all"), "index"), Duration::from_secs(60), drop).await;
+        let missing = run("it", command(Path::new("/nowhere/at/all"), "index"), Duration::from_mins(1), drop).await;
         assert!(matches!(missing, Err(ChildError::Start { .. })), "{missing:?}");
     }
 
@@ -219,7 +219,7 @@ pub(super) mod tests {
         nix::unistd::mkfifo(&begun, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let script = format!("echo $$ > {}; echo > {}; exec /bin/sleep 600", pid_file.display(), begun.display());
         let command = command(&scripted(&folder, &script), "index");
-        let task = tokio::spawn(run("the script", command, Duration::from_secs(600), drop));
+        let task = tokio::spawn(run("the script", command, Duration::from_mins(10), drop));
         // Opening the pipe waits until the child writes to it.
         tokio::task::spawn_blocking(move || std::fs::read(begun)).await.unwrap().unwrap();
         task.abort();

@@ -8,7 +8,7 @@ use sync_ingest::git::RemoteUrl;
 use super::child::{self, ChildError};
 
 /// Longest fetch, by the wall.
-const WALL: Duration = Duration::from_secs(900);
+const WALL: Duration = Duration::from_mins(15);
 
 /// What of the environment the network needs: a proxy, and further certificate authorities.
 const NETWORK: [&str; 8] =

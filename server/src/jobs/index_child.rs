@@ -66,7 +66,7 @@ pub async fn run(request: &IndexRequest) -> Result<Option<SnapshotFacts>, IndexC
     if let Some(ref_name) = &request.ref_name {
         command.arg(format!("--ref={ref_name}"));
     }
-    match child::run("the indexer", command, WALL, |out| read_snapshot(out)).await? {
+    match child::run("the indexer", command, WALL, read_snapshot).await? {
         Err(SnapshotError::Empty) if request.known.is_some() => Ok(None),
         snapshot => Ok(Some(snapshot?)),
     }

@@ -31,13 +31,13 @@ impl Default for PoolOptions {
             max_connections: 16,
             acquire_timeout: Duration::from_millis(1500),
             statement_timeout: Duration::from_millis(1500),
-            write_statement_timeout: Duration::from_secs(120),
+            write_statement_timeout: Duration::from_mins(2),
         }
     }
 }
 
 /// A connection that sits in an open transaction longer than this is ended by the server: whoever held it is gone.
-const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(300);
+const IDLE_IN_TRANSACTION: Duration = Duration::from_mins(5);
 
 /// The database, through the unprivileged application role. Cheap to clone.
 #[derive(Debug, Clone)]

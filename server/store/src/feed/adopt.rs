@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sync_core::change::VendorFeed;
+use sync_core::change::{Axis, VendorFeed};
 use time::OffsetDateTime;
 
 use super::{Adoption, FeedSource, VerifiedFeed};
@@ -70,14 +70,14 @@ impl SystemTx {
                 .fetch_optional(self.connection())
                 .await?;
         let same_bytes = kept.as_ref().is_some_and(|(_, bytes)| *bytes == sha256);
-        if let Some((version, _)) = &kept {
-            if count(*version) > feed.version || (count(*version) == feed.version && !same_bytes) {
-                return Err(StoreError::Refused(format!(
-                    "version {} of the {vendor} feed does not follow version {version}, which is kept; next: publish \
-                     the feed with a greater version",
-                    feed.version
-                )));
-            }
+        if let Some((version, _)) = &kept
+            && (count(*version) > feed.version || (count(*version) == feed.version && !same_bytes))
+        {
+            return Err(StoreError::Refused(format!(
+                "version {} of the {vendor} feed does not follow version {version}, which is kept; next: publish \
+                 the feed with a greater version",
+                feed.version
+            )));
         }
         self.write_vendor(source, feed, &sha256, now).await?;
         if same_bytes {
@@ -153,7 +153,7 @@ impl SystemTx {
         .bind(&feed.vendor)
         .bind(changes.iter().map(|change| change.change_id.as_str()).collect::<Vec<_>>())
         .bind(changes.iter().map(|change| text(&change.group_id)).collect::<Vec<_>>())
-        .bind(changes.iter().map(|change| change.axis.map(|axis| axis.as_str())).collect::<Vec<_>>())
+        .bind(changes.iter().map(|change| change.axis.map(Axis::as_str)).collect::<Vec<_>>())
         .bind(changes.iter().map(|change| change.package.as_deref().map(text)).collect::<Vec<_>>())
         .bind(changes.iter().map(|change| change.introduced_ordinal.map(stored)).collect::<Vec<_>>())
         .bind(changes.iter().map(|change| change.published_at).collect::<Vec<_>>())
