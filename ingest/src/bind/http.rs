@@ -84,12 +84,30 @@ impl Evaluator<'_, '_> {
     }
 
     fn body_keys(&mut self, file: FileId, init: ExprId) -> Keys {
-        let Some((there, body)) = self.option(file, init, "body") else { return Keys::default() };
+        match self.option(file, init, "body") {
+            Some((there, body)) => self.encoded_keys(there, body, 0),
+            None => Keys::default(),
+        }
+    }
+
+    /// The keys of a body, behind what encodes it.
+    fn encoded_keys(&mut self, there: FileId, body: ExprId, depth: u32) -> Keys {
         let hidden = Keys { hidden: true, ..Keys::default() };
         let (there, body) = match self.initial(there, body) {
             Some(initial) => initial,
             None => (there, body),
         };
+        if let Expr::Either(left, right) = *self.world.file(there).parsed.expr(body)
+            && depth < 8
+        {
+            // `body ? JSON.stringify(body) : undefined`
+            let is_null = |expr| matches!(self.world.file(there).parsed.expr(expr), Expr::Null);
+            return match (is_null(left), is_null(right)) {
+                (false, true) => self.encoded_keys(there, left, depth + 1),
+                (true, false) => self.encoded_keys(there, right, depth + 1),
+                _ => hidden,
+            };
+        }
         let Expr::Call { callee, arguments, construct, .. } = self.world.file(there).parsed.expr(body) else {
             return hidden;
         };

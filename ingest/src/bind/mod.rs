@@ -1,5 +1,6 @@
 //! Where each call's receiver comes from, and which operation of a vendor it therefore reaches.
 
+mod callers;
 mod clients;
 mod edges;
 mod eval;
@@ -35,9 +36,10 @@ pub(crate) struct Linked {
 pub(crate) fn bind(project: &Project<'_>) -> (Vec<Linked>, Vec<Client>) {
     let world = World::new(project);
     let mut evaluator = Evaluator::new(&world, project.catalog, project.pins);
+    let wrappers = evaluator.survey();
     let mut all = Vec::with_capacity(world.files.len());
     for (id, file) in (0..).zip(&world.files) {
-        let call_sites = evaluator.call_sites(id);
+        let call_sites = evaluator.call_sites(id, &wrappers);
         let (edges, unresolved) = evaluator.edges(id);
         let target = |name| file.targets.get(&name).map(|target: &u32| world.file(*target).path.to_owned());
         let text = |name| file.parsed.name(name).to_owned();

@@ -7,6 +7,7 @@ use sync_core::graph::{CallSite, Context, EvidenceStep, Read};
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
 
+use super::callers::Wrappers;
 use super::clients::Host;
 use super::eval::Evaluator;
 use super::keys::Keys;
@@ -48,7 +49,7 @@ struct Collector<'p> {
 
 impl Evaluator<'_, '_> {
     /// The call sites of a file, in source order.
-    pub(super) fn call_sites(&mut self, file: FileId) -> Vec<CallSite> {
+    pub(super) fn call_sites(&mut self, file: FileId, wrappers: &Wrappers) -> Vec<CallSite> {
         let parsed = self.world.file(file).parsed;
         let mut collector =
             Collector { file, parsed, continued: continued(parsed), ordinals: HashMap::new(), sites: Vec::new() };
@@ -67,6 +68,7 @@ impl Evaluator<'_, '_> {
                 self.fetch(file, call, arguments)
             } else {
                 self.called_vendor(file, call, &value, arguments, &collector.continued)
+                    .or_else(|| self.wrapped(file, &value, arguments, wrappers))
             };
             match found {
                 Some(found) => self.write(&mut collector, call, callee, found),

@@ -665,6 +665,74 @@ fn conflicting_stars_and_cycles_of_reexports_lead_nowhere() {
 }
 
 #[test]
+fn a_parameter_without_a_type_is_what_every_caller_gives() {
+    let lib = "export function run({ stripe }) { stripe.charges.create({}); }
+export function mixed(client) { client.charges.create({}); }
+export class Service { constructor(client) { this.client = client; } go() { this.client.charges.create({}); } }
+export function unused(client) { client.charges.create({}); }
+";
+    let main = r#"import Stripe from "stripe"; import { run, mixed, Service } from "./lib";
+const stripe = new Stripe("k");
+run({ stripe }); mixed(stripe); mixed({ charges: { create() {} } }); new Service(stripe).go();
+"#;
+    let test = r#"import { run } from "./lib"; run({ stripe: { charges: { create: jest.fn() } } });"#;
+    assert_eq!(
+        bound(&[("lib.js", lib), ("main.js", main), ("lib.test.js", test)]),
+        ["lib.js:1 stripe.charges.create POST /v1/charges", "lib.js:3 this.client.charges.create POST /v1/charges"]
+    );
+}
+
+#[test]
+fn a_function_that_wraps_a_request_binds_where_it_is_called() {
+    let text = r#"
+class Api {
+  private base = "https://api.stripe.com/v1";
+  private async fetch<T>(path: string, options: Options = {}): Promise<T> {
+    const { body, ...rest } = options;
+    const url = `${this.base}${path}`;
+    const response = await fetch(url, { ...rest, body: body ? JSON.stringify(body) : undefined });
+    return response.json();
+  }
+  get(id: string) { return this.fetch(`/charges/${id}?expand=x`); }
+  create(amount: number) { return this.fetch("/charges", { method: "POST", body: { amount } }); }
+  any(path: string) { return this.fetch(path); }
+}
+"#;
+    let analysis = analysed(&[("a.ts", text)]);
+    let rows: Vec<_> = sites(&analysis)
+        .iter()
+        .map(|(_, site)| (site.line, site.operation.as_ref().map_or("-", |it| it.as_str()), site.args_keys.join(",")))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (7, "-", String::new()),
+            (10, "GET /v1/charges/{charge}", String::new()),
+            (11, "POST /v1/charges", "amount".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn a_base_url_out_of_data_is_not_the_vendors_own() {
+    let site = |options: &str| {
+        let text = format!(
+            r#"import OpenAI from "openai"; import {{ createClient }} from "@supabase/supabase-js";
+async function f() {{
+  const {{ data }} = await createClient("u", "k").from("models").select("*").single();
+  return new OpenAI({{ {options} }}).chat.completions.create({{}});
+}}"#
+        );
+        let analysis = analysed(&[("a.ts", &text)]);
+        let sites = sites(&analysis);
+        sites.iter().find(|(_, site)| site.vendor == "openai").unwrap().1.operation.clone()
+    };
+    assert_eq!(site("baseURL: data.base_url"), None);
+    assert!(site("baseURL: process.env.URL || 'https://api.openai.com/v1'").is_some());
+    assert!(site("apiKey: data.key").is_some());
+}
+
+#[test]
 fn what_oxc_cannot_parse_binds_where_a_name_has_one_meaning() {
     let text = "import Stripe from 'stripe';
 const stripe = new Stripe('k');

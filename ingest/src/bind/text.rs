@@ -3,7 +3,7 @@
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
 use crate::catalog::{UrlPart, UrlPattern};
-use crate::parse::{Argument, Expr, ExprId, Origin, TextPart};
+use crate::parse::{Argument, Expr, ExprId, Origin, Step, TextPart};
 
 /// Texts in texts, followed this far.
 const DEEPEST: u32 = 16;
@@ -80,6 +80,26 @@ impl Evaluator<'_, '_> {
                     return unknown();
                 }
                 match &it.origin {
+                    Origin::Parameter(function, at, steps) => {
+                        let Some((caller, argument)) = self.argument(file, *function, *at) else { return unknown() };
+                        let names: Option<Vec<&str>> = steps
+                            .iter()
+                            .map(|step| match step {
+                                Step::Member(name) => Some(parsed.name(*name)),
+                                _ => None,
+                            })
+                            .collect();
+                        let Some(names) = names else { return unknown() };
+                        self.outside(|this| {
+                            if names.is_empty() {
+                                return this.readings(caller, argument, depth + 1);
+                            }
+                            match this.option(caller, argument, &names.join(".")) {
+                                Some((file, expr)) => this.readings(file, expr, depth + 1),
+                                None => unknown(),
+                            }
+                        })
+                    }
                     Origin::Value(value, steps) if steps.is_empty() => self.readings(file, *value, depth + 1),
                     Origin::Import { specifier, name } => {
                         let Some(target) = world.file(file).targets.get(specifier) else { return unknown() };

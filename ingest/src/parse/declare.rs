@@ -317,7 +317,11 @@ impl<'a> Lower<'_, 'a> {
                     let kind = match method.kind {
                         MethodDefinitionKind::Get => MemberKind::Getter(function),
                         MethodDefinitionKind::Method => MemberKind::Method(function),
-                        MethodDefinitionKind::Constructor | MethodDefinitionKind::Set => continue,
+                        MethodDefinitionKind::Constructor => {
+                            self.out.classes[id as usize].constructor = Some(function);
+                            continue;
+                        }
+                        MethodDefinitionKind::Set => continue,
                     };
                     if let Some(name) = name {
                         self.add_member(id, name, method.r#static, kind, method.span);

@@ -337,6 +337,8 @@ pub struct Class {
     pub symbol: Option<SymbolIndex>,
     /// Its base class.
     pub extends: Option<ExprId>,
+    /// Its constructor.
+    pub constructor: Option<FunctionId>,
     /// Fields, methods, accessors and constructor parameter properties.
     pub members: Vec<Member>,
     /// `this.name = value` anywhere in it.
@@ -386,6 +388,8 @@ pub struct CallFact {
     pub callee_column: u32,
     /// The symbol around it.
     pub symbol: Option<SymbolIndex>,
+    /// The function around it.
+    pub function: Option<FunctionId>,
     /// Digest of its tokens with literals replaced by their type.
     pub hash: u64,
     /// How its result is used.

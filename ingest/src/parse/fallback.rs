@@ -431,6 +431,7 @@ impl<'s> Reader<'s> {
             callee_line,
             callee_column,
             symbol,
+            function: None,
             hash: self.hash(node),
             // How results are used is not known without scopes.
             uses: Uses { reads: Vec::new(), escapes: true },

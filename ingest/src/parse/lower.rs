@@ -361,6 +361,7 @@ impl<'a> Lower<'_, 'a> {
             callee_line,
             callee_column,
             symbol: self.enclosing(),
+            function: self.functions.last().copied(),
             hash: self.tokens.of(node),
             uses: uses::of_result(self.semantic, node),
         });

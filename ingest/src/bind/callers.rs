@@ -1,0 +1,83 @@
+//! Who calls whom, and functions that put a vendor's URL together from their parameters.
+
+use std::collections::{HashMap, HashSet};
+
+use super::eval::Evaluator;
+use super::sites::Found;
+use super::text::url;
+use super::value::{FileId, Value};
+use crate::parse::{Argument, CallId, Expr, ExprId, FunctionId};
+
+/// Functions whose one plain request to a vendor depends on their parameters, with that request.
+pub(super) type Wrappers = HashMap<(FileId, FunctionId), CallId>;
+
+impl Evaluator<'_, '_> {
+    /// Looks at every call once: who calls which function, and which functions wrap `fetch`.
+    pub(super) fn survey(&mut self) -> Wrappers {
+        let world = self.world;
+        let mut callers: HashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>> = HashMap::new();
+        let mut wrappers = Wrappers::new();
+        let mut several = HashSet::new();
+        for (file, there) in (0..).zip(&world.files) {
+            for (at, call) in (0..).zip(&there.parsed.calls) {
+                let Expr::Call { callee, arguments, construct, .. } = there.parsed.expr(call.expr) else { continue };
+                let value = self.expr(file, *callee);
+                for alternative in value.alternatives() {
+                    match alternative {
+                        Value::Function(target, function) if !construct => {
+                            callers.entry((*target, *function)).or_default().push((file, call.expr));
+                        }
+                        Value::Class(target, class) if *construct => {
+                            let constructor = world.file(*target).parsed.classes[*class as usize].constructor;
+                            if let Some(constructor) = constructor {
+                                callers.entry((*target, constructor)).or_default().push((file, call.expr));
+                            }
+                        }
+                        Value::Global(name) if &**name == "fetch" => {
+                            if let Some(function) = call.function
+                                && self.reaches_vendor(file, arguments)
+                                && wrappers.insert((file, function), at).is_some()
+                            {
+                                several.insert((file, function));
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        // Of several requests in one function a caller cannot be told which one it makes.
+        wrappers.retain(|function, _| !several.contains(function));
+        self.know_callers(callers);
+        wrappers
+    }
+
+    fn reaches_vendor(&mut self, file: FileId, arguments: &[Argument]) -> bool {
+        let Some(target) = arguments.first().filter(|argument| !argument.spread) else { return false };
+        let readings = self.texts_of(file, target.value);
+        readings.iter().filter_map(url).any(|url| self.catalog.vendor_of_host(&url.host).is_some())
+    }
+
+    /// The request that a call of a wrapper makes, where the wrapper alone does not say which.
+    pub(super) fn wrapped(
+        &mut self,
+        file: FileId,
+        value: &Value,
+        arguments: &[Argument],
+        wrappers: &Wrappers,
+    ) -> Option<Found> {
+        let Value::Function(there, function) = *value else { return None };
+        let request = wrappers.get(&(there, function))?;
+        let parsed = self.world.file(there).parsed;
+        let request = parsed.calls.get(*request as usize)?;
+        let Expr::Call { arguments: inner, .. } = parsed.expr(request.expr) else { return None };
+        if self.fetch(there, request, inner).is_some_and(|found| found.operation.is_some()) {
+            return None;
+        }
+        let mut found = self.inside((there, function), file, arguments, |this| this.fetch(there, request, inner))?;
+        found.operation.as_ref()?;
+        let name = self.world.symbol(there, parsed.functions[function as usize].scope).map(|it| it.qualified.clone());
+        found.reason = format!("{}, requested by {}", found.reason, name.unwrap_or_default());
+        Some(found)
+    }
+}
