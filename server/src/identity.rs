@@ -177,6 +177,9 @@ fn token_fault(row: &TokenRow, now: OffsetDateTime) -> Option<(&'static str, &'s
     if row.expires_at.is_some_and(|at| at <= now) {
         return Some(("token_expired", "the token has expired; make a new one with `syncd token create`"));
     }
+    if !row.organization_active {
+        return Some(("organization_suspended", "the token's organization is not served at present"));
+    }
     row.member.disabled_at.is_some_and(|at| at <= now).then_some(("member_disabled", MEMBER_DISABLED))
 }
 

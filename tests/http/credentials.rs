@@ -1,6 +1,7 @@
 //! Sync's own tokens: which are accepted, and what is said and written of the others.
 
 use serde_json::json;
+use sqlx::Executor as _;
 use sync_core::ids::{OrganizationId, TokenId};
 use sync_core::principal::Scope;
 use sync_server::identity::token;
@@ -128,6 +129,28 @@ fn a_revoked_and_an_expired_token_are_refused_at_once_and_written_down() {
             .collect();
         let refusal = |code: &str, id: TokenId| ("refused".to_owned(), code.to_owned(), id.to_string());
         assert_eq!(refused, [refusal("token_revoked", revoked), refusal("token_expired", expired)]);
+        service.stop().await;
+    });
+}
+
+#[test]
+fn members_and_organizations_that_are_shut_out() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let mut superuser = database.superuser().await;
+        for (principal, statement, description) in [
+            (&both.alpha.principal, "UPDATE sync.principals SET disabled_at = '2026-11-30 12:00Z'", "disabled"),
+            (&both.beta.principal, "UPDATE routing.organizations SET state = 'suspended'", "not served"),
+        ] {
+            let token = service.reader(principal).await;
+            if description == "not served" {
+                superuser.execute("UPDATE sync.principals SET disabled_at = NULL").await.unwrap();
+            }
+            assert_eq!(service.rpc(&token, "ping", json!({})).await.status, 200);
+            superuser.execute(statement).await.unwrap();
+            assert_challenge(&service, &service.rpc(&token, "ping", json!({})).await, Some(description));
+        }
         service.stop().await;
     });
 }

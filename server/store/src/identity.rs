@@ -62,6 +62,8 @@ pub struct TokenRow {
     pub revoked_at: Option<OffsetDateTime>,
     /// Last use, to the minute.
     pub last_used_at: Option<OffsetDateTime>,
+    /// Whether its organization is served at all.
+    pub organization_active: bool,
 }
 
 /// A token to create. The secret itself never comes here.
@@ -87,7 +89,9 @@ impl AuthTx {
         let row: Option<(TokenColumns, MemberColumns)> = sqlx::query_as::<_, Joined>(
             "SELECT t.id AS token_id, t.name AS token_name, t.secret_hash, t.scopes, t.expires_at, t.revoked_at,
                     t.last_used_at, p.id, p.name, p.kind, p.reads_all, p.disabled_at,
-                    ARRAY(SELECT g.repository_id FROM sync.grants g WHERE g.principal_id = p.id) AS granted
+                    ARRAY(SELECT g.repository_id FROM sync.grants g WHERE g.principal_id = p.id) AS granted,
+                    EXISTS (SELECT FROM routing.organizations o
+                            WHERE o.id = t.organization_id AND o.state = 'active') AS organization_active
              FROM sync.tokens t
              JOIN sync.principals p ON p.organization_id = t.organization_id AND p.id = t.principal_id
              WHERE t.id = $1",
@@ -203,6 +207,7 @@ struct TokenColumns {
     expires_at: Option<OffsetDateTime>,
     revoked_at: Option<OffsetDateTime>,
     last_used_at: Option<OffsetDateTime>,
+    organization_active: bool,
 }
 
 impl TokenColumns {
@@ -219,6 +224,7 @@ impl TokenColumns {
             expires_at: self.expires_at,
             revoked_at: self.revoked_at,
             last_used_at: self.last_used_at,
+            organization_active: self.organization_active,
         })
     }
 }
