@@ -43,7 +43,8 @@ pub(super) fn normalize(record: &Record, vendor: Option<&VendorFile>) -> Result<
             field: field(record, &kind, &location),
             path_ptr: record.path_ptr.clone(),
             value: record.value.clone(),
-            severity,
+            // The API answered as before: at most a type checker notices.
+            severity: if when.declarations_only { severity.min(Severity::PotentiallyBreaking) } else { severity },
             axis: when.axis,
             package: when.package,
             chain,
@@ -217,6 +218,8 @@ struct When {
     to: Option<String>,
     sunset: Option<Date>,
     published: Option<Date>,
+    /// Whether only the SDK's declarations changed, since the API version stayed where it was.
+    declarations_only: bool,
 }
 
 impl When {
@@ -242,7 +245,8 @@ impl When {
             let name = record.source.as_deref().and_then(|source| source.split_whitespace().next());
             let package = record.package.clone().or_else(|| name.map(package_of));
             let version = lenient_version(release).ok_or_else(|| refuse(release))?;
-            return Ok(sdk(package.ok_or_else(|| refuse(release))?, version, None));
+            let when = sdk(package.ok_or_else(|| refuse(release))?, version, None);
+            return Ok(Self { declarations_only: true, ..when });
         }
         let Some(to) = record.to_version.as_deref().map(str::trim).filter(|to| !to.is_empty()) else {
             return Ok(Self { package: record.package.clone(), from: record.from_version.clone(), ..Self::default() });
