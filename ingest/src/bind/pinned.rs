@@ -67,7 +67,7 @@ impl Evaluator<'_, '_> {
                 let shape = self.catalog.shape(vendor.shape);
                 shape.own_url && self.catalog.package_of(shape.package).vendor == ours
             });
-            if constant {
+            if constant || self.may_be_absent(there, value) {
                 continue;
             }
             let hosts: Vec<Option<String>> =
@@ -90,6 +90,16 @@ impl Evaluator<'_, '_> {
             };
         }
         Host::Own
+    }
+
+    /// Whether an option may be left out (`process.env.URL || undefined`): then the package's own default is provable.
+    fn may_be_absent(&self, file: FileId, expr: ExprId) -> bool {
+        match self.world.file(file).parsed.expr(expr) {
+            Expr::Either(left, right) => self.may_be_absent(file, *left) || self.may_be_absent(file, *right),
+            Expr::Cast(value, _) | Expr::Guarded(value) => self.may_be_absent(file, *value),
+            Expr::Null => true,
+            _ => false,
+        }
     }
 
     /// The client that a declaration promises.

@@ -205,7 +205,9 @@ impl Evaluator<'_, '_> {
         if let Some(operation) = &found.operation {
             found.enum_keys = catalog.enum_keys(package.vendor, operation).to_vec();
         }
-        if let Some(client) = vendor.client {
+        let client = vendor.client.or_else(|| self.client_among(file, arguments, &found.vendor));
+        if let Some(client) = client {
+            found.client = found.client.or(Some(client));
             match &self.clients.get(client).host {
                 Host::Own => {}
                 Host::Other(host) => {
@@ -219,6 +221,17 @@ impl Evaluator<'_, '_> {
             }
         }
         Some(found)
+    }
+
+    /// The client that a function of the package is given: `getSignedUrl(client, command)`.
+    fn client_among(&mut self, file: FileId, arguments: &[Argument], vendor: &str) -> Option<usize> {
+        arguments.iter().find_map(|argument| {
+            let value = self.expr(file, argument.value);
+            value.vendors().filter(|given| given.chain.is_empty()).find_map(|given| {
+                let package = self.catalog.package_of(self.catalog.shape(given.shape).package);
+                given.client.filter(|_| self.catalog.vendor(package.vendor).id == vendor)
+            })
+        })
     }
 
     fn edition(&self, vendor: &Vendor, file: FileId) -> usize {

@@ -47,6 +47,11 @@ pub fn check(catalog: &Catalog) -> Vec<String> {
                 defects.push(format!("{}: `{text}` is of one recording, not of the vendor", vendor.id));
             }
         }
+        for operation in vendor.enum_keys.keys() {
+            if !routes.iter().any(|route| route.operation.erased() == *operation) {
+                defects.push(format!("{}: enum keys of `{operation}`, which it does not have", vendor.id));
+            }
+        }
         for server in &vendor.servers {
             let plain = server.host.strip_prefix("*.").unwrap_or(&server.host);
             let labels: Vec<&str> = plain.split('.').collect();
