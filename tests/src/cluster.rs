@@ -9,6 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context as _, Result};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use sync_server::postgres::{EmbeddedPostgres, Settings};
+use tokio::runtime::Runtime;
 use url::Url;
 
 use crate::NOW;
@@ -36,17 +37,16 @@ struct Started {
 /// Starts the cluster at first use and migrates the template; later calls give the same one.
 pub(crate) fn cluster() -> &'static Cluster {
     CLUSTER.get_or_init(|| {
-        on_another_thread(|| block_on(Cluster::start()))
-            .unwrap_or_else(|error| panic!("the tests have no Postgres: {error:#}"))
+        on_another_thread(Cluster::start).unwrap_or_else(|error| panic!("the tests have no Postgres: {error:#}"))
     })
 }
 
 impl Cluster {
-    async fn start() -> Result<Self> {
-        let (superuser, said) = server().await?;
+    fn start() -> Result<Self> {
+        let (superuser, said) = server()?;
         say(&format!("tests: Postgres from {said}"));
         let cluster = Self { superuser, template: format!("sync_test_template_{}", process_id()) };
-        cluster.make_template().await.context("migrating the template database")?;
+        block_on(cluster.make_template()).context("migrating the template database")?;
         Ok(cluster)
     }
 
@@ -99,7 +99,7 @@ impl Cluster {
     }
 }
 
-async fn server() -> Result<(Url, String)> {
+fn server() -> Result<(Url, String)> {
     if let Ok(given) = std::env::var("TEST_DATABASE_URL") {
         let url = given.parse().context("TEST_DATABASE_URL is no address; next: postgres://superuser@host/postgres")?;
         return Ok((url, "TEST_DATABASE_URL".to_owned()));
@@ -121,7 +121,8 @@ async fn server() -> Result<(Url, String)> {
         }
         #[cfg(feature = "containers")]
         Err(error) => {
-            let (container, url) = containers::start().await.with_context(|| format!("no container, and {error}"))?;
+            let (container, url) =
+                containers::Container::start().with_context(|| format!("no container, and {error}"))?;
             remember(Started { server: None, container: Some(container) });
             Ok((url, "a container".to_owned()))
         }
@@ -147,7 +148,7 @@ extern "C" fn end() {
     }
     #[cfg(feature = "containers")]
     if let Some(container) = started.container {
-        on_another_thread(|| block_on(containers::stop(container)));
+        container.stop();
     }
 }
 
@@ -160,10 +161,15 @@ pub(crate) fn on_another_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
-    match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(runtime) => runtime.block_on(work),
-        Err(error) => panic!("no runtime: {error}"),
-    }
+    runtime().block_on(work)
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap_or_else(|error| panic!("no runtime: {error}"))
 }
 
 #[expect(clippy::print_stderr, reason = "which Postgres the tests use is part of their output")]
@@ -177,17 +183,35 @@ mod containers {
     use testcontainers::core::{IntoContainerPort as _, WaitFor};
     use testcontainers::runners::AsyncRunner as _;
     use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
+    use tokio::runtime::Runtime;
     use url::Url;
 
-    pub(super) type Container = ContainerAsync<GenericImage>;
+    /// A running container, with the runtime that its connection to the engine lives on.
+    pub(super) struct Container {
+        container: ContainerAsync<GenericImage>,
+        runtime: Runtime,
+    }
 
-    pub(super) async fn start() -> Result<(Container, Url)> {
+    impl Container {
+        pub(super) fn start() -> Result<(Self, Url)> {
+            let runtime = super::runtime();
+            let (container, url) = runtime.block_on(run())?;
+            Ok((Self { container, runtime }, url))
+        }
+
+        pub(super) fn stop(self) {
+            // A container that cannot be removed is the engine's to report; the tests are over.
+            let _ = self.runtime.block_on(self.container.rm());
+        }
+    }
+
+    async fn run() -> Result<(ContainerAsync<GenericImage>, Url)> {
         // The image says so twice: the first server only prepares the cluster.
-        let ready = WaitFor::message_on_stderr("database system is ready to accept connections");
+        let ready = || WaitFor::message_on_stderr("database system is ready to accept connections");
         let container = GenericImage::new("postgres", "17-alpine")
             .with_exposed_port(5432.tcp())
-            .with_wait_for(ready.clone())
-            .with_wait_for(ready)
+            .with_wait_for(ready())
+            .with_wait_for(ready())
             .with_env_var("POSTGRES_PASSWORD", super::PASSWORD)
             .with_cmd(["-c", "fsync=off", "-c", "max_connections=200"])
             .start()
@@ -199,10 +223,5 @@ mod containers {
             container.get_host_port_ipv4(5432.tcp()).await?
         );
         Ok((container, url.parse()?))
-    }
-
-    pub(super) async fn stop(container: Container) {
-        // A container that cannot be removed is the engine's to report; the tests are over.
-        let _ = container.rm().await;
     }
 }

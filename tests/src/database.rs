@@ -80,6 +80,9 @@ impl TestDatabase {
     }
 
     /// Asserts what must be true after every test, and drops the database.
+    ///
+    /// # Panics
+    /// Where the test left a transaction or an audit event open.
     pub async fn finish(mut self) {
         self.finished = true;
         let left = must(self.what_is_left().await);

@@ -27,6 +27,9 @@ pub fn snapshot(commit: &str, clients: Vec<Client>, mut files: Vec<FileFacts>) -
 }
 
 /// A sealed file with these call sites, and one symbol for each name that they stand in.
+///
+/// # Panics
+/// Where the facts have no canonical JSON.
 pub fn file(path: &str, call_sites: Vec<CallSite>) -> FileFacts {
     let mut symbols: Vec<Symbol> = Vec::new();
     for call in &call_sites {
