@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use semver::Version;
 use sha2::{Digest, Sha256};
-use sync_core::operation::{Operation, erase};
+use sync_core::operation::erase;
 
 use super::Catalog;
 use super::file::{ArgumentsFile, DispatchFile, DispatchKind, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile};
@@ -14,6 +14,7 @@ use super::model::{
     Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
 };
 use super::route::{self, Route};
+use super::text::{commands, operation, ranged};
 
 /// A catalog that cannot be used. The message names the file, what is wrong in it, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -44,17 +45,6 @@ pub enum CatalogError {
         /// What contradicts.
         reason: String,
     },
-}
-
-/// The lowest version that a pinned version or range (`14.25.0`, `^14.1`, `>=8 <9`, `14`) allows.
-pub(super) fn lowest_version(text: &str) -> Option<Version> {
-    let start = text.find(|c: char| c.is_ascii_digit())?;
-    let digits = &text[start..];
-    let end = digits.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(digits.len());
-    let mut numbers = digits[..end].split('.').map(|number| number.parse::<u64>().ok());
-    let major = numbers.next().flatten()?;
-    let mut next = || numbers.next().flatten().unwrap_or(0);
-    Some(Version::new(major, next(), next()))
 }
 
 pub(super) fn from_folder(dir: &Path) -> Result<Catalog, CatalogError> {
@@ -237,30 +227,6 @@ fn declare_shape(
     Some(())
 }
 
-/// Commands that a package's chains send: `PutObjectCommand` of `send(PutObjectCommand)`. Each is an exported class.
-fn commands(package: &PackageFile) -> Vec<String> {
-    let chains = package.operations.values().chain(package.added.values()).flatten();
-    let mut out: Vec<String> = chains
-        .filter_map(|chain| {
-            let chain = chain.split(' ').next()?;
-            Some(chain.strip_prefix("send(")?.strip_suffix(')')?.to_owned())
-        })
-        .filter(|command| !command.is_empty())
-        .collect();
-    out.sort();
-    out.dedup();
-    out
-}
-
-/// `METHOD /path`, or `METHOD host/path` where only that host answers it.
-fn operation(text: &str) -> Option<(Option<String>, Operation)> {
-    let (method, rest) = text.split_once(' ')?;
-    let slash = rest.find('/')?;
-    let valid = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase());
-    let host = (slash > 0).then(|| rest[..slash].to_owned());
-    valid.then(|| (host, Operation::from_text(format!("{method} {}", &rest[slash..]))))
-}
-
 /// Second pass: a package's content.
 fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile) -> Result<(), CatalogError> {
     let commands = commands(&given);
@@ -375,18 +341,6 @@ fn fill_shape(
     shape.callback = callback;
     shape.own_url = given.own_url;
     Ok(())
-}
-
-/// A chain with the recorded versions that have it: `files.del @4`.
-fn ranged<'a>(text: &'a str, editions: &[Edition]) -> Option<(&'a str, Vec<u8>)> {
-    let Some((chain, majors)) = text.split_once(" @") else { return Some((text, vec![])) };
-    let mut out = vec![];
-    for major in majors.split(',') {
-        let major: u64 = major.parse().ok()?;
-        let index = editions.iter().position(|edition| edition.version.major == major)?;
-        out.push(u8::try_from(index).ok()?);
-    }
-    Some((chain, out))
 }
 
 fn resolve_dispatch(given: DispatchFile) -> Option<Dispatch> {

@@ -10,6 +10,7 @@ mod model;
 mod route;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -111,7 +112,7 @@ impl Catalog {
     pub fn edition(&self, module: &Module, pinned: Option<&str>) -> usize {
         let package = self.package_of(module.package);
         let newest = package.editions.len().saturating_sub(1);
-        let Some(version) = pinned.and_then(load::lowest_version) else { return newest };
+        let Some(version) = pinned.and_then(text::lowest_version) else { return newest };
         let version = if module.versions.is_empty() {
             version
         } else {
@@ -186,7 +187,7 @@ impl Package {
     /// The recorded version for a version of this package itself; see [`Catalog::edition`].
     pub fn edition(&self, version: Option<&str>) -> usize {
         let newest = self.editions.len().saturating_sub(1);
-        let Some(version) = version.and_then(load::lowest_version) else { return newest };
+        let Some(version) = version.and_then(text::lowest_version) else { return newest };
         self.editions.iter().rposition(|edition| edition.version.major <= version.major).unwrap_or(0)
     }
 
