@@ -23,7 +23,7 @@ fn nobody_sees_another_organization_and_nothing_stays_open() {
                 let arguments = json!({ "file": format!("src/{}.ts", own.canary), "line": 6 });
                 let asked = service_ref.call(&tokens[side], "sync_explain_call_site", arguments);
                 // Every third caller gives up: at once, or after being polled a while.
-                if (caller + call) % 3 == 0 {
+                if (caller + call).is_multiple_of(3) {
                     let polls = call % 4;
                     tokio::select! {
                         biased;
