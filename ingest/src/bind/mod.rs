@@ -6,6 +6,10 @@ mod edges;
 mod eval;
 mod http;
 mod keys;
+mod made;
+mod members;
+mod operation;
+mod parameters;
 mod pinned;
 mod sites;
 #[cfg(test)]
@@ -14,6 +18,7 @@ mod text;
 mod types;
 mod value;
 mod world;
+mod written;
 
 use sync_core::graph::{CallSite, Client, Edge, Export, Import, Unresolved};
 

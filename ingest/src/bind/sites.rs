@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use sync_core::graph::{CallSite, Context, EvidenceStep, Read};
+use sync_core::graph::{CallSite, Context, EvidenceStep};
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
 
@@ -11,13 +11,10 @@ use super::callers::Wrappers;
 use super::clients::Host;
 use super::eval::Evaluator;
 use super::keys::Keys;
-use super::text::{Piece, path_parts};
 use super::value::{FileId, Trail, Value, Vendor};
-use crate::catalog::{Arguments, Dispatch, Meaning, OperationEntry, Package, Source, SuffixKind, VendorId};
-use crate::parse::{Argument, CallFact, Expr, ExprId, Name, ParsedFile, Uses};
-
-/// Longest chain that is written down, in bytes.
-const LONGEST_CHAIN: usize = 200;
+use super::written::{chain_as_written, response};
+use crate::catalog::{Meaning, SuffixKind};
+use crate::parse::{Argument, CallFact, Expr, ExprId, ParsedFile};
 
 /// A call that reaches a vendor, before it is written down.
 pub(super) struct Found {
@@ -234,197 +231,13 @@ impl Evaluator<'_, '_> {
         })
     }
 
-    fn edition(&self, vendor: &Vendor, file: FileId) -> usize {
+    pub(super) fn edition(&self, vendor: &Vendor, file: FileId) -> usize {
         let Some(module) = self.catalog.module(&vendor.specifier) else { return 0 };
         let pinned = match vendor.client {
             Some(client) => self.clients.get(client).client.sdk_version.clone(),
             None => self.pins.sdk_version(self.world.file(file).path, &module.pinned_as).version,
         };
         self.catalog.edition(module, pinned.as_deref())
-    }
-
-    /// The keys of the argument that carries an operation's.
-    fn argument_keys(
-        &mut self,
-        file: FileId,
-        package: &Package,
-        entry: &OperationEntry,
-        arguments: &[Argument],
-    ) -> Keys {
-        let spread = arguments.iter().position(|argument| argument.spread);
-        let index = match entry.arguments {
-            Arguments::None => return Keys::default(),
-            Arguments::At(index) => index,
-            Arguments::Nested => 0,
-            Arguments::AfterPath => {
-                let path = entry.operation.as_str();
-                let path = path.split(" (").next().unwrap_or(path);
-                path.matches('{').count()
-            }
-            Arguments::FirstObject => arguments
-                .iter()
-                .position(|argument| matches!(self.expr(file, argument.value), Value::Object(..)))
-                .unwrap_or(0),
-        };
-        if spread.is_some_and(|at| at <= index) {
-            return Keys { hidden: true, ..Keys::default() };
-        }
-        let Some(argument) = arguments.get(index) else { return Keys::default() };
-        let mut keys = self.keys(file, argument.value);
-        let is_options = !keys.names.is_empty()
-            && !keys.hidden
-            && !package.options_keys.is_empty()
-            && keys
-                .names
-                .iter()
-                .all(|key| package.options_keys.iter().any(|option| option == key.split('.').next().unwrap_or(key)));
-        if is_options {
-            return Keys::default();
-        }
-        if entry.arguments == Arguments::Nested {
-            let body: Vec<String> =
-                keys.names.iter().filter_map(|key| key.strip_prefix("requestBody.").map(str::to_owned)).collect();
-            keys.names.extend(body);
-            keys.names.remove("requestBody");
-            keys.names.retain(|key| !key.starts_with("requestBody."));
-        }
-        keys
-    }
-
-    fn dispatched(
-        &mut self,
-        file: FileId,
-        package: &Package,
-        edition: usize,
-        dispatches: &[Dispatch],
-        arguments: &[Argument],
-        found: &mut Found,
-    ) {
-        let catalog = self.catalog;
-        for dispatch in dispatches {
-            let (operation, keys) = match dispatch {
-                Dispatch::Route { argument, keys } => {
-                    let Some(at) = arguments.get(*argument) else { continue };
-                    (self.route(file, at.value, package.vendor), arguments.get(*keys).map(|it| it.value))
-                }
-                Dispatch::Reference { argument, keys } => {
-                    let Some(at) = arguments.get(*argument) else { continue };
-                    let value = self.expr(file, at.value);
-                    let operation = value.vendors().find_map(|vendor| {
-                        let chain = vendor.chain.trim_end_matches("()");
-                        match package.meaning(edition, chain) {
-                            Meaning::Operation(entry, _) => Some((entry.operation.clone(), vendor.made)),
-                            _ => None,
-                        }
-                    });
-                    let Some((operation, _)) = operation else { continue };
-                    (Some(operation), arguments.get(*keys).map(|it| it.value))
-                }
-                Dispatch::Chain { argument, keys } => {
-                    let Some(at) = arguments.get(*argument) else { continue };
-                    let operation =
-                        self.text_of(file, at.value).and_then(|chain| match package.meaning(edition, &chain) {
-                            Meaning::Operation(entry, _) => Some(entry.operation.clone()),
-                            _ => None,
-                        });
-                    (operation, arguments.get(*keys).map(|it| it.value))
-                }
-                Dispatch::Command { argument } => {
-                    let Some(at) = arguments.get(*argument) else { continue };
-                    let value = self.expr(file, at.value);
-                    let Some((chain, made, package, edition)) = value.vendors().find_map(|vendor| {
-                        let shape = catalog.shape(vendor.shape);
-                        // A document client also sends the commands of the plain package, and a presigner any.
-                        let package = catalog.package_of(shape.package);
-                        Some((shape.command.clone()?, vendor.made, package, self.edition(vendor, file)))
-                    }) else {
-                        continue;
-                    };
-                    let Meaning::Operation(entry, _) = package.meaning(edition, &chain) else { continue };
-                    found.operation = Some(entry.operation.clone());
-                    found.reason = format!("{chain} of {} is {}", package.name, entry.operation);
-                    found.keys.hidden = true;
-                    if let Some((there, made)) = made
-                        && let Expr::Call { arguments, .. } = self.world.file(there).parsed.expr(made)
-                    {
-                        found.keys = match arguments.first() {
-                            Some(first) => self.keys(there, first.value),
-                            None => Keys::default(),
-                        };
-                    }
-                    return;
-                }
-                Dispatch::Path { method, path, keys } => {
-                    let method = self.source_text(file, method, arguments);
-                    let path = self.source_pieces(file, path, arguments);
-                    let operation = match (method, path) {
-                        (Some(method), Some(path)) => catalog.route_text(
-                            package.vendor,
-                            &method.to_ascii_uppercase(),
-                            &path_parts(path.iter(), ""),
-                        ),
-                        _ => None,
-                    };
-                    let keys = keys.as_ref().and_then(|keys| self.source(file, keys, arguments)).map(|(_, expr)| expr);
-                    (operation, keys)
-                }
-            };
-            if let Some(operation) = operation {
-                found.reason = format!("{operation}, named by an argument");
-                found.operation = Some(operation);
-                found.keys = keys.map_or_else(Keys::default, |keys| self.keys(file, keys));
-                return;
-            }
-        }
-    }
-
-    fn source(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<(FileId, ExprId)> {
-        match source {
-            Source::Fixed(_) => None,
-            Source::Argument(at) => arguments.get(*at).map(|it| (file, it.value)),
-            Source::Option(at, key) => self.option(file, arguments.get(*at)?.value, key),
-        }
-    }
-
-    fn source_text(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<String> {
-        if let Source::Fixed(text) = source {
-            return Some(text.clone());
-        }
-        let (file, expr) = self.source(file, source, arguments)?;
-        self.text_of(file, expr)
-    }
-
-    fn source_pieces(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<Vec<Piece>> {
-        if let Source::Fixed(text) = source {
-            return Some(vec![Piece::Known(text.clone())]);
-        }
-        let (file, expr) = self.source(file, source, arguments)?;
-        match self.texts_of(file, expr).as_slice() {
-            [text] => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    /// The operation of `METHOD /path`, of a path alone, or of an object with `method` and `url`.
-    fn route(&mut self, file: FileId, expr: ExprId, vendor: VendorId) -> Option<Operation> {
-        if let Value::Object(there, object) = self.expr(file, expr) {
-            let (method_file, method) = self.option(there, object, "method")?;
-            let method = self.text_of(method_file, method)?;
-            let (url_file, url) = self.option(there, object, "url")?;
-            let readings = self.texts_of(url_file, url);
-            let [text] = readings.as_slice() else { return None };
-            return self.catalog.route_text(vendor, &method.to_ascii_uppercase(), &path_parts(text.iter(), ""));
-        }
-        let readings = self.texts_of(file, expr);
-        let [text] = readings.as_slice() else { return None };
-        let Some(Piece::Known(first)) = text.first() else { return None };
-        let (method, rest) = match first.split_once(' ') {
-            Some((method, rest)) => (method.to_ascii_uppercase(), rest.trim_start().to_owned()),
-            None => ("GET".to_owned(), first.clone()),
-        };
-        let mut pieces = vec![Piece::Known(rest)];
-        pieces.extend(text[1..].iter().cloned());
-        self.catalog.route_text(vendor, &method, &path_parts(pieces.iter(), ""))
     }
 
     /// Methods of clients that are passed uncalled to where they will be called.
@@ -545,116 +358,4 @@ fn continued(parsed: &ParsedFile) -> HashSet<ExprId> {
         }
     }
     continued
-}
-
-/// What is read of the response, and whether that is all.
-fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
-    if !found.response {
-        return (Vec::new(), false);
-    }
-    let mut complete = !uses.escapes;
-    let mut reads: BTreeMap<String, Read> = BTreeMap::new();
-    for read in &uses.reads {
-        // Methods of a builder, of a pager or of an HTTP response come before the first field.
-        let mut rest = read.path.as_str();
-        let mut methods = 0;
-        while let Some(end) = rest.find("()") {
-            if rest[..end].contains(['.', '[']) {
-                break;
-            }
-            rest = rest[end + 2..].trim_start_matches('.');
-            methods += 1;
-        }
-        // A method behind a field ends what is known.
-        let rest = rest.split("()").next().unwrap_or(rest);
-        let rest = if rest.len() < read.path.len() && read.path.ends_with("()") && rest.contains('.') {
-            rest.rsplit_once('.').map_or(rest, |(head, _)| head)
-        } else {
-            rest
-        };
-        if rest.is_empty() {
-            complete &= !read.escapes || methods == 0;
-            if read.escapes {
-                complete = false;
-            }
-            continue;
-        }
-        // Walking a page walks the items of its list.
-        let field = if rest.starts_with("[]") && found.operation.is_some() && found.sdk {
-            format!("data{rest}")
-        } else {
-            rest.to_owned()
-        };
-        let whole = found.envelope.as_deref() == Some(field.as_str()) || field == "data" || field.ends_with("[]");
-        // An item that is only looked at as a whole is a read of its list.
-        let field = field.trim_end_matches("[]").to_owned();
-        if field.is_empty() {
-            complete &= !read.escapes;
-            continue;
-        }
-        if read.escapes && whole {
-            complete = false;
-        }
-        let entry = reads.entry(field.clone()).or_insert(Read { field, guarded: true, compared: false });
-        entry.guarded &= read.guarded;
-        entry.compared |= read.compared;
-    }
-    (reads.into_values().collect(), complete)
-}
-
-/// Member names and `()`, never arguments.
-pub(super) fn chain_as_written(parsed: &ParsedFile, callee: ExprId) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut at = callee;
-    let mut steps = 0;
-    let root = loop {
-        steps += 1;
-        if steps > 100 {
-            break "…".to_owned();
-        }
-        match parsed.expr(at) {
-            Expr::Member(object, name) => {
-                parts.push(format!(".{}", parsed.name(*name)));
-                at = *object;
-            }
-            Expr::Index(object) => {
-                parts.push("[]".to_owned());
-                at = *object;
-            }
-            Expr::Call { callee, construct: false, .. } => {
-                parts.push("()".to_owned());
-                at = *callee;
-            }
-            Expr::Call { callee, construct: true, .. } => {
-                parts.push("()".to_owned());
-                break format!("new {}", chain_root(parsed, *callee));
-            }
-            Expr::Await(value) | Expr::Guarded(value) | Expr::Cast(value, _) | Expr::Either(value, _) => at = *value,
-            _ => break chain_root(parsed, at),
-        }
-    };
-    parts.reverse();
-    let mut chain = format!("{root}{}", parts.concat());
-    if chain.len() > LONGEST_CHAIN {
-        let mut end = LONGEST_CHAIN;
-        while !chain.is_char_boundary(end) {
-            end -= 1;
-        }
-        chain.truncate(end);
-    }
-    chain
-}
-
-fn chain_root(parsed: &ParsedFile, at: ExprId) -> String {
-    let text = |name: Name| parsed.name(name).to_owned();
-    match parsed.expr(at) {
-        Expr::Binding(binding) => parsed.bindings.get(*binding as usize).map_or_else(String::new, |it| text(it.name)),
-        Expr::Global(name) => text(*name),
-        Expr::This(_) => "this".to_owned(),
-        Expr::Super(_) => "super".to_owned(),
-        Expr::Import(_) => "import()".to_owned(),
-        Expr::Require(_) => "require()".to_owned(),
-        Expr::Member(object, name) => format!("{}.{}", chain_root(parsed, *object), text(*name)),
-        _ => "()".to_owned(),
-    }
 }

@@ -1,0 +1,185 @@
+//! Members of values: of clients, objects, instances, namespaces and declared types.
+
+use std::rc::Rc;
+
+use super::eval::{DEEPEST, Evaluator, MOST_STEPS, Question, stepped};
+use super::value::{FileId, Value, Vendor};
+use crate::parse::{ClassId, Expr, ExprId, MemberKind, Name, Property};
+
+impl Evaluator<'_, '_> {
+    /// A member of a value.
+    pub(super) fn member(&mut self, value: &Value, name: &str) -> Value {
+        if self.nested == 0 && self.open.is_empty() {
+            self.steps = 0;
+        }
+        self.steps += 1;
+        if self.nested > DEEPEST || self.steps > MOST_STEPS {
+            self.lowest = 0;
+            return Value::Unknown;
+        }
+        self.nested += 1;
+        let member = self.find_member(value, name);
+        self.nested -= 1;
+        member
+    }
+
+    pub(super) fn find_member(&mut self, value: &Value, name: &str) -> Value {
+        match value {
+            Value::Many(values) => {
+                let mut all = Value::Unknown;
+                for value in values.iter() {
+                    let member = self.member(value, name);
+                    all = all.or(member);
+                }
+                all
+            }
+            Value::Global(global) if matches!(&**global, "globalThis" | "window" | "self" | "global") => {
+                if name == "fetch" { Value::Global("fetch".into()) } else { Value::Unknown }
+            }
+            Value::Namespace(specifier) => {
+                let specifier = Rc::clone(specifier);
+                let value = self.package(&specifier, name);
+                if value.is_known() || name == "default" {
+                    return value;
+                }
+                // Members of the one value that the module is.
+                match self.catalog.exported(&specifier, "*") {
+                    Some(_) => {
+                        let whole = self.package(&specifier, "default");
+                        self.member(&whole, name)
+                    }
+                    None => Value::Unknown,
+                }
+            }
+            Value::Vendor(vendor) => self.vendor_member(vendor, name),
+            Value::Module(file) => self.named_export(*file, name),
+            Value::Instance(file, class) => self.class_member(*file, *class, name, false),
+            Value::Class(file, class) => self.class_member(*file, *class, name, true),
+            Value::Object(file, expr) => self.property(*file, *expr, name),
+            Value::Typed(file, ty) => self.type_member(*file, *ty, name),
+            _ => Value::Unknown,
+        }
+    }
+
+    pub(super) fn vendor_member(&mut self, vendor: &Rc<Vendor>, name: &str) -> Value {
+        let shape = self.catalog.shape(vendor.shape);
+        if vendor.chain.is_empty() {
+            if let Some(member) = shape.members.get(name) {
+                return Value::vendor(Vendor { shape: *member, made: None, ..(**vendor).clone() });
+            }
+            if shape.own_url {
+                // Whichever of the vendor's addresses it is.
+                return Value::Vendor(Rc::clone(vendor));
+            }
+            let Some(client) = &shape.client else { return Value::Unknown };
+            let chain = if client.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", client.prefix) };
+            return Value::vendor(Vendor { chain, ..(**vendor).clone() });
+        }
+        Value::vendor(Vendor { chain: format!("{}.{name}", vendor.chain), ..(**vendor).clone() })
+    }
+
+    pub(super) fn property(&mut self, file: FileId, object: ExprId, name: &str) -> Value {
+        let key = (file, object, name.to_owned());
+        if !self.properties.insert(key.clone()) {
+            self.lowest = 0;
+            return Value::Unknown;
+        }
+        let value = self.find_property(file, object, name);
+        self.properties.remove(&key);
+        value
+    }
+
+    pub(super) fn find_property(&mut self, file: FileId, object: ExprId, name: &str) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let Expr::Object(properties) = parsed.expr(object) else { return Value::Unknown };
+        // The last one counts; a spread behind it may override it and then either is possible.
+        let mut found = Value::Unknown;
+        for property in properties {
+            match property {
+                Property::Named(key, value) if parsed.name(*key) == name => found = self.expr(file, *value),
+                Property::Spread(value) => {
+                    let value = self.expr(file, *value);
+                    let member = self.member(&value, name);
+                    if member.is_known() {
+                        found = found.or(member);
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    pub(super) fn class_member(&mut self, file: FileId, class: ClassId, name: &str, is_static: bool) -> Value {
+        let world = self.world;
+        let parsed = world.file(file).parsed;
+        let Some(it) = parsed.classes.get(class as usize) else { return Value::Unknown };
+        if is_static {
+            let member = it.members.iter().find(|member| member.is_static && parsed.name(member.name) == name);
+            return match member.map(|member| member.kind) {
+                Some(MemberKind::Method(function)) => Value::Function(file, function),
+                Some(MemberKind::Getter(function)) => self.ask(Question::Returns(file, function)),
+                Some(MemberKind::Field(_, Some(value))) => self.expr(file, value),
+                _ => Value::Unknown,
+            };
+        }
+        let own = it
+            .members
+            .iter()
+            .find(|member| !member.is_static && parsed.name(member.name) == name)
+            .map(|member| member.name)
+            .or_else(|| it.assigned.iter().map(|(key, _)| *key).find(|key| parsed.name(*key) == name));
+        if let Some(own) = own {
+            return self.ask(Question::Member(file, class, own));
+        }
+        let Some(extends) = it.extends else { return Value::Unknown };
+        let base = self.expr(file, extends);
+        let base = match base {
+            Value::Class(base_file, base) if (base_file, base) != (file, class) => Value::Instance(base_file, base),
+            Value::Vendor(_) => self.instance(&base, file, extends),
+            _ => return Value::Unknown,
+        };
+        if self.open.len() > DEEPEST / 2 {
+            return Value::Unknown;
+        }
+        self.member(&base, name)
+    }
+
+    pub(super) fn eval_member(&mut self, file: FileId, class: ClassId, name: Name) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let it = &parsed.classes[class as usize];
+        let member = it.members.iter().find(|member| !member.is_static && member.name == name);
+        let mut value = Value::Unknown;
+        let mut line = it.line;
+        let mut declared = None;
+        match member.map(|member| (member.kind, member.line)) {
+            Some((MemberKind::Method(function), _)) => return Value::Function(file, function),
+            Some((MemberKind::Getter(function), _)) => return self.ask(Question::Returns(file, function)),
+            Some((MemberKind::Field(ty, initial), at)) => {
+                line = at;
+                declared = ty;
+                if let Some(initial) = initial {
+                    value = self.expr(file, initial);
+                }
+            }
+            None => {}
+        }
+        for (key, assigned) in &it.assigned {
+            if *key == name {
+                let assigned = self.expr(file, *assigned);
+                value = value.or(assigned);
+            }
+        }
+        let step = format!("field {}", parsed.name(name));
+        if value.is_known() {
+            return stepped(value, file, line, it.symbol, &step);
+        }
+        match declared {
+            Some(ty) => {
+                let ty = self.ask(Question::Type(file, ty));
+                self.declared(ty, file, it.symbol, line, &format!("{step} declared with the client's type"))
+            }
+            None => Value::Unknown,
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Which operation arguments name, and which argument carries its keys.
+
+use sync_core::operation::Operation;
+
+use super::eval::Evaluator;
+use super::keys::Keys;
+use super::sites::Found;
+use super::text::{Piece, path_parts};
+use super::value::{FileId, Value};
+use crate::catalog::{Arguments, Dispatch, Meaning, OperationEntry, Package, Source, VendorId};
+use crate::parse::{Argument, Expr, ExprId};
+
+impl Evaluator<'_, '_> {
+    /// The keys of the argument that carries an operation's.
+    pub(super) fn argument_keys(
+        &mut self,
+        file: FileId,
+        package: &Package,
+        entry: &OperationEntry,
+        arguments: &[Argument],
+    ) -> Keys {
+        let spread = arguments.iter().position(|argument| argument.spread);
+        let index = match entry.arguments {
+            Arguments::None => return Keys::default(),
+            Arguments::At(index) => index,
+            Arguments::Nested => 0,
+            Arguments::AfterPath => {
+                let path = entry.operation.as_str();
+                let path = path.split(" (").next().unwrap_or(path);
+                path.matches('{').count()
+            }
+            Arguments::FirstObject => arguments
+                .iter()
+                .position(|argument| matches!(self.expr(file, argument.value), Value::Object(..)))
+                .unwrap_or(0),
+        };
+        if spread.is_some_and(|at| at <= index) {
+            return Keys { hidden: true, ..Keys::default() };
+        }
+        let Some(argument) = arguments.get(index) else { return Keys::default() };
+        let mut keys = self.keys(file, argument.value);
+        let is_options = !keys.names.is_empty()
+            && !keys.hidden
+            && !package.options_keys.is_empty()
+            && keys
+                .names
+                .iter()
+                .all(|key| package.options_keys.iter().any(|option| option == key.split('.').next().unwrap_or(key)));
+        if is_options {
+            return Keys::default();
+        }
+        if entry.arguments == Arguments::Nested {
+            let body: Vec<String> =
+                keys.names.iter().filter_map(|key| key.strip_prefix("requestBody.").map(str::to_owned)).collect();
+            keys.names.extend(body);
+            keys.names.remove("requestBody");
+            keys.names.retain(|key| !key.starts_with("requestBody."));
+        }
+        keys
+    }
+
+    pub(super) fn dispatched(
+        &mut self,
+        file: FileId,
+        package: &Package,
+        edition: usize,
+        dispatches: &[Dispatch],
+        arguments: &[Argument],
+        found: &mut Found,
+    ) {
+        let catalog = self.catalog;
+        for dispatch in dispatches {
+            let (operation, keys) = match dispatch {
+                Dispatch::Route { argument, keys } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    (self.route(file, at.value, package.vendor), arguments.get(*keys).map(|it| it.value))
+                }
+                Dispatch::Reference { argument, keys } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    let value = self.expr(file, at.value);
+                    let operation = value.vendors().find_map(|vendor| {
+                        let chain = vendor.chain.trim_end_matches("()");
+                        match package.meaning(edition, chain) {
+                            Meaning::Operation(entry, _) => Some((entry.operation.clone(), vendor.made)),
+                            _ => None,
+                        }
+                    });
+                    let Some((operation, _)) = operation else { continue };
+                    (Some(operation), arguments.get(*keys).map(|it| it.value))
+                }
+                Dispatch::Chain { argument, keys } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    let operation =
+                        self.text_of(file, at.value).and_then(|chain| match package.meaning(edition, &chain) {
+                            Meaning::Operation(entry, _) => Some(entry.operation.clone()),
+                            _ => None,
+                        });
+                    (operation, arguments.get(*keys).map(|it| it.value))
+                }
+                Dispatch::Command { argument } => {
+                    let Some(at) = arguments.get(*argument) else { continue };
+                    let value = self.expr(file, at.value);
+                    let Some((chain, made, package, edition)) = value.vendors().find_map(|vendor| {
+                        let shape = catalog.shape(vendor.shape);
+                        // A document client also sends the commands of the plain package, and a presigner any.
+                        let package = catalog.package_of(shape.package);
+                        Some((shape.command.clone()?, vendor.made, package, self.edition(vendor, file)))
+                    }) else {
+                        continue;
+                    };
+                    let Meaning::Operation(entry, _) = package.meaning(edition, &chain) else { continue };
+                    found.operation = Some(entry.operation.clone());
+                    found.reason = format!("{chain} of {} is {}", package.name, entry.operation);
+                    found.keys.hidden = true;
+                    if let Some((there, made)) = made
+                        && let Expr::Call { arguments, .. } = self.world.file(there).parsed.expr(made)
+                    {
+                        found.keys = match arguments.first() {
+                            Some(first) => self.keys(there, first.value),
+                            None => Keys::default(),
+                        };
+                    }
+                    return;
+                }
+                Dispatch::Path { method, path, keys } => {
+                    let method = self.source_text(file, method, arguments);
+                    let path = self.source_pieces(file, path, arguments);
+                    let operation = match (method, path) {
+                        (Some(method), Some(path)) => catalog.route_text(
+                            package.vendor,
+                            &method.to_ascii_uppercase(),
+                            &path_parts(path.iter(), ""),
+                        ),
+                        _ => None,
+                    };
+                    let keys = keys.as_ref().and_then(|keys| self.source(file, keys, arguments)).map(|(_, expr)| expr);
+                    (operation, keys)
+                }
+            };
+            if let Some(operation) = operation {
+                found.reason = format!("{operation}, named by an argument");
+                found.operation = Some(operation);
+                found.keys = keys.map_or_else(Keys::default, |keys| self.keys(file, keys));
+                return;
+            }
+        }
+    }
+
+    pub(super) fn source(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<(FileId, ExprId)> {
+        match source {
+            Source::Fixed(_) => None,
+            Source::Argument(at) => arguments.get(*at).map(|it| (file, it.value)),
+            Source::Option(at, key) => self.option(file, arguments.get(*at)?.value, key),
+        }
+    }
+
+    pub(super) fn source_text(&mut self, file: FileId, source: &Source, arguments: &[Argument]) -> Option<String> {
+        if let Source::Fixed(text) = source {
+            return Some(text.clone());
+        }
+        let (file, expr) = self.source(file, source, arguments)?;
+        self.text_of(file, expr)
+    }
+
+    pub(super) fn source_pieces(
+        &mut self,
+        file: FileId,
+        source: &Source,
+        arguments: &[Argument],
+    ) -> Option<Vec<Piece>> {
+        if let Source::Fixed(text) = source {
+            return Some(vec![Piece::Known(text.clone())]);
+        }
+        let (file, expr) = self.source(file, source, arguments)?;
+        match self.texts_of(file, expr).as_slice() {
+            [text] => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The operation of `METHOD /path`, of a path alone, or of an object with `method` and `url`.
+    pub(super) fn route(&mut self, file: FileId, expr: ExprId, vendor: VendorId) -> Option<Operation> {
+        if let Value::Object(there, object) = self.expr(file, expr) {
+            let (method_file, method) = self.option(there, object, "method")?;
+            let method = self.text_of(method_file, method)?;
+            let (url_file, url) = self.option(there, object, "url")?;
+            let readings = self.texts_of(url_file, url);
+            let [text] = readings.as_slice() else { return None };
+            return self.catalog.route_text(vendor, &method.to_ascii_uppercase(), &path_parts(text.iter(), ""));
+        }
+        let readings = self.texts_of(file, expr);
+        let [text] = readings.as_slice() else { return None };
+        let Some(Piece::Known(first)) = text.first() else { return None };
+        let (method, rest) = match first.split_once(' ') {
+            Some((method, rest)) => (method.to_ascii_uppercase(), rest.trim_start().to_owned()),
+            None => ("GET".to_owned(), first.clone()),
+        };
+        let mut pieces = vec![Piece::Known(rest)];
+        pieces.extend(text[1..].iter().cloned());
+        self.catalog.route_text(vendor, &method, &path_parts(pieces.iter(), ""))
+    }
+}

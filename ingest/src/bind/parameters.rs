@@ -1,0 +1,176 @@
+//! What a parameter is: by its type, its default, the framework that calls it, or its callers.
+
+use std::collections::HashMap;
+
+use super::eval::{Evaluator, Frame, Question, stepped};
+use super::value::{FileId, Value, Vendor};
+use crate::parse::{Argument, Expr, ExprId, FunctionId, Step};
+
+/// Callers of one function that are looked at.
+const MOST_CALLERS: usize = 64;
+
+impl Evaluator<'_, '_> {
+    pub(super) fn parameter(
+        &mut self,
+        file: FileId,
+        function: FunctionId,
+        at: u32,
+        steps: &[Step],
+        line: u32,
+    ) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let Some(it) = parsed.functions.get(function as usize) else { return Value::Unknown };
+        let symbol = it.scope;
+        if let Some((caller, argument)) = self.argument(file, function, at) {
+            let value = self.outside(|this| this.expr(caller, argument));
+            return self.walk(value, file, steps);
+        }
+        if self.frame.as_ref().is_some_and(|frame| (frame.file, frame.function) == (file, function)) {
+            // Not given by this call: the default, or nothing.
+            let default = it.parameters.get(at as usize).and_then(|parameter| parameter.default);
+            let value = default.map_or(Value::Null, |default| self.expr(file, default));
+            return self.walk(value, file, steps);
+        }
+        if let Some(parameter) = it.parameters.get(at as usize) {
+            if let Some(ty) = parameter.ty {
+                let ty = self.ask(Question::Type(file, ty));
+                let value = self.walk(ty, file, steps);
+                let value = self.declared(value, file, symbol, line, "parameter declared with the client's type");
+                if value.is_known() {
+                    return value;
+                }
+            }
+            if let Some(default) = parameter.default {
+                let value = self.expr(file, default);
+                let value = self.walk(value, file, steps);
+                if value.is_known() {
+                    return value;
+                }
+            }
+        }
+        // A handler of a vendor's framework is given clients.
+        let Some(call) = self.call_given(file, function) else {
+            return self.given_by_callers(file, function, at, steps, line);
+        };
+        let Expr::Call { callee, .. } = parsed.expr(call) else { return Value::Unknown };
+        let receiver = self.expr(file, *callee);
+        for vendor in receiver.vendors() {
+            if !vendor.chain.is_empty() {
+                continue;
+            }
+            if let Some((index, shape)) = self.catalog.shape(vendor.shape).callback
+                && index == at as usize
+            {
+                let given = Vendor { shape, chain: String::new(), made: None, ..(**vendor).clone() };
+                let value = self.walk(Value::vendor(given), file, steps);
+                return self.declared(value, file, symbol, line, "given to a handler of the vendor's framework");
+            }
+        }
+        Value::Unknown
+    }
+
+    /// The argument that stands for a parameter while one call of its function is looked into.
+    pub(super) fn argument(&self, file: FileId, function: FunctionId, at: u32) -> Option<(FileId, ExprId)> {
+        let frame = self.frame.as_ref().filter(|frame| (frame.file, frame.function) == (file, function))?;
+        let before = frame.arguments.get(..=at as usize)?;
+        if before.iter().any(|argument| argument.spread) {
+            return None;
+        }
+        before.last().map(|argument| (frame.caller, argument.value))
+    }
+
+    /// Evaluates what stands outside of the function that is looked into.
+    pub(super) fn outside<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
+        let frame = self.frame.take();
+        let answer = ask(self);
+        self.frame = frame;
+        answer
+    }
+
+    /// Looks into a function with the arguments of one call. Nothing of it is remembered, since it is true of that
+    /// call only.
+    pub(super) fn inside<T>(
+        &mut self,
+        (file, function): (FileId, FunctionId),
+        caller: FileId,
+        arguments: &[Argument],
+        ask: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let frame = Frame { file, function, caller, arguments: arguments.to_vec() };
+        let outer = self.frame.replace(frame);
+        let known = std::mem::take(&mut self.known);
+        let answer = ask(self);
+        self.known = known;
+        self.frame = outer;
+        answer
+    }
+
+    /// Who calls whom, so that parameters without a type can be what all callers give. Answers until here were made
+    /// without knowing that.
+    pub(super) fn know_callers(&mut self, callers: HashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>) {
+        self.callers = callers;
+        self.known.clear();
+    }
+
+    /// What the callers of a function give for a parameter: a vendor's value where all of them give one (tests aside),
+    /// else the one thing that they all give.
+    pub(super) fn given_by_callers(
+        &mut self,
+        file: FileId,
+        function: FunctionId,
+        at: u32,
+        steps: &[Step],
+        line: u32,
+    ) -> Value {
+        let world = self.world;
+        let Some(callers) = self.callers.get(&(file, function)) else { return Value::Unknown };
+        let tests_too = world.file(file).is_test;
+        let callers: Vec<_> =
+            callers.iter().copied().filter(|(caller, _)| tests_too || !world.file(*caller).is_test).collect();
+        if callers.len() > MOST_CALLERS {
+            return Value::Unknown;
+        }
+        let mut all = Value::Unknown;
+        for (caller, call) in callers {
+            let Expr::Call { arguments, .. } = world.file(caller).parsed.expr(call) else { return Value::Unknown };
+            if arguments.iter().take(at as usize + 1).any(|argument| argument.spread) {
+                return Value::Unknown;
+            }
+            let Some(argument) = arguments.get(at as usize) else { continue };
+            let value = self.expr(caller, argument.value);
+            let value = self.walk(value, file, steps);
+            match value {
+                Value::Null => {}
+                Value::Unknown => return Value::Unknown,
+                value => all = all.or(value),
+            }
+        }
+        let vendors = all.vendors().count();
+        if vendors < all.alternatives().len() && all.alternatives().len() > 1 {
+            return Value::Unknown;
+        }
+        let symbol = world.file(file).parsed.functions[function as usize].scope;
+        stepped(all, file, line, symbol, "given by every caller")
+    }
+
+    pub(super) fn call_given(&mut self, file: FileId, function: FunctionId) -> Option<ExprId> {
+        let parsed = self.world.file(file).parsed;
+        self.given
+            .entry(file)
+            .or_insert_with(|| {
+                let mut given = HashMap::new();
+                for call in &parsed.calls {
+                    if let Expr::Call { arguments, .. } = parsed.expr(call.expr) {
+                        for argument in arguments {
+                            if let Expr::Function(function) = parsed.expr(argument.value) {
+                                given.insert(*function, call.expr);
+                            }
+                        }
+                    }
+                }
+                given
+            })
+            .get(&function)
+            .copied()
+    }
+}

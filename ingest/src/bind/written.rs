@@ -1,0 +1,123 @@
+//! A call site as it is written down: the fields of the response, and the chain without its arguments.
+
+use std::collections::BTreeMap;
+
+use sync_core::graph::Read;
+
+use super::sites::Found;
+use crate::parse::{Expr, ExprId, Name, ParsedFile, Uses};
+
+/// Longest chain that is written down, in bytes.
+const LONGEST_CHAIN: usize = 200;
+
+/// What is read of the response, and whether that is all.
+pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
+    if !found.response {
+        return (Vec::new(), false);
+    }
+    let mut complete = !uses.escapes;
+    let mut reads: BTreeMap<String, Read> = BTreeMap::new();
+    for read in &uses.reads {
+        // Methods of a builder, of a pager or of an HTTP response come before the first field.
+        let mut rest = read.path.as_str();
+        let mut methods = 0;
+        while let Some(end) = rest.find("()") {
+            if rest[..end].contains(['.', '[']) {
+                break;
+            }
+            rest = rest[end + 2..].trim_start_matches('.');
+            methods += 1;
+        }
+        // A method behind a field ends what is known.
+        let rest = rest.split("()").next().unwrap_or(rest);
+        let rest = if rest.len() < read.path.len() && read.path.ends_with("()") && rest.contains('.') {
+            rest.rsplit_once('.').map_or(rest, |(head, _)| head)
+        } else {
+            rest
+        };
+        if rest.is_empty() {
+            complete &= !read.escapes || methods == 0;
+            if read.escapes {
+                complete = false;
+            }
+            continue;
+        }
+        // Walking a page walks the items of its list.
+        let field = if rest.starts_with("[]") && found.operation.is_some() && found.sdk {
+            format!("data{rest}")
+        } else {
+            rest.to_owned()
+        };
+        let whole = found.envelope.as_deref() == Some(field.as_str()) || field == "data" || field.ends_with("[]");
+        // An item that is only looked at as a whole is a read of its list.
+        let field = field.trim_end_matches("[]").to_owned();
+        if field.is_empty() {
+            complete &= !read.escapes;
+            continue;
+        }
+        if read.escapes && whole {
+            complete = false;
+        }
+        let entry = reads.entry(field.clone()).or_insert(Read { field, guarded: true, compared: false });
+        entry.guarded &= read.guarded;
+        entry.compared |= read.compared;
+    }
+    (reads.into_values().collect(), complete)
+}
+
+/// Member names and `()`, never arguments.
+pub(super) fn chain_as_written(parsed: &ParsedFile, callee: ExprId) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut at = callee;
+    let mut steps = 0;
+    let root = loop {
+        steps += 1;
+        if steps > 100 {
+            break "…".to_owned();
+        }
+        match parsed.expr(at) {
+            Expr::Member(object, name) => {
+                parts.push(format!(".{}", parsed.name(*name)));
+                at = *object;
+            }
+            Expr::Index(object) => {
+                parts.push("[]".to_owned());
+                at = *object;
+            }
+            Expr::Call { callee, construct: false, .. } => {
+                parts.push("()".to_owned());
+                at = *callee;
+            }
+            Expr::Call { callee, construct: true, .. } => {
+                parts.push("()".to_owned());
+                break format!("new {}", chain_root(parsed, *callee));
+            }
+            Expr::Await(value) | Expr::Guarded(value) | Expr::Cast(value, _) | Expr::Either(value, _) => at = *value,
+            _ => break chain_root(parsed, at),
+        }
+    };
+    parts.reverse();
+    let mut chain = format!("{root}{}", parts.concat());
+    if chain.len() > LONGEST_CHAIN {
+        let mut end = LONGEST_CHAIN;
+        while !chain.is_char_boundary(end) {
+            end -= 1;
+        }
+        chain.truncate(end);
+    }
+    chain
+}
+
+fn chain_root(parsed: &ParsedFile, at: ExprId) -> String {
+    let text = |name: Name| parsed.name(name).to_owned();
+    match parsed.expr(at) {
+        Expr::Binding(binding) => parsed.bindings.get(*binding as usize).map_or_else(String::new, |it| text(it.name)),
+        Expr::Global(name) => text(*name),
+        Expr::This(_) => "this".to_owned(),
+        Expr::Super(_) => "super".to_owned(),
+        Expr::Import(_) => "import()".to_owned(),
+        Expr::Require(_) => "require()".to_owned(),
+        Expr::Member(object, name) => format!("{}.{}", chain_root(parsed, *object), text(*name)),
+        _ => "()".to_owned(),
+    }
+}
