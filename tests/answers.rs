@@ -3,11 +3,11 @@
 mod absences;
 mod errors;
 mod fixture;
-mod generated;
+pub(crate) mod generated;
 mod heard;
 mod pages;
 mod promises;
-mod sample;
+pub(crate) mod sample;
 mod world;
 
 pub(crate) use world::{START, World};

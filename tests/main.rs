@@ -8,6 +8,7 @@ mod dev;
 mod golden;
 mod http;
 mod ingest;
+mod load;
 mod mcp;
 mod store;
 mod surface_rules;

@@ -38,10 +38,7 @@ impl World {
     pub(crate) async fn empty() -> Self {
         let database = TestDatabase::create().await;
         let clock = Arc::new(MockClock::at(START));
-        let keys = Keys::derive(b"a secret of tests, long enough to be one");
-        let auditor = Auditor::new(database.store.clone(), clock.clone(), keys.clone());
-        let vendors: BTreeSet<String> = ["github", "slack", "stripe", "twilio"].map(str::to_owned).into();
-        let answers = InProcess::new(auditor, keys.cursors(), vendors);
+        let answers = answering(&database.store, clock.clone());
         let organization = OrganizationId::from_uuid(Uuid::from_u128(0xa));
         let world = Self { database, clock, answers, organization, feed_version: 0 };
         world.create_organization(organization, "acme").await;
@@ -55,6 +52,11 @@ impl World {
         let repository = world.register("acme/billing", 1).await;
         world.index(repository, "main", &super::sample::billing()).await;
         world
+    }
+
+    /// The same answers over another pool.
+    pub(crate) fn answers_over(&self, store: &Store) -> InProcess {
+        answering(store, self.clock.clone())
     }
 
     /// Asserts that nothing was left open, and drops the database.
@@ -187,6 +189,13 @@ impl World {
     pub(crate) async fn changed(&self, arguments: Value) -> Value {
         self.call(&self.asker(), "sync_whats_changed", arguments).await.unwrap()
     }
+}
+
+fn answering(store: &Store, clock: Arc<MockClock>) -> InProcess {
+    let keys = Keys::derive(b"a secret of tests, long enough to be one");
+    let auditor = Auditor::new(store.clone(), clock, keys.clone());
+    let vendors: BTreeSet<String> = ["github", "slack", "stripe", "twilio"].map(str::to_owned).into();
+    InProcess::new(auditor, keys.cursors(), vendors)
 }
 
 /// The named values of each row of a list, joined by a space.

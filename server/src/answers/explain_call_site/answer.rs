@@ -173,31 +173,31 @@ async fn known_changes(
 fn shorten(answer: &mut Answer<ExplainCallSite>) -> Result<usize, AnswerError> {
     let room = page::DEFAULT_BYTES - 120;
     let mut bytes = page::size(answer)?;
+    let body = &mut answer.body;
+    let mut changes = page::size(&body.known_changes)?;
+    let mut fields = page::size(&body.response_fields_read)?;
+    let mut arguments = page::size(&body.args_keys)?;
+    let mut steps = page::size(&body.evidence)?;
     while bytes > room {
-        let body = &mut answer.body;
-        let changes = page::size(&body.known_changes)?;
-        let fields = page::size(&body.response_fields_read)?;
-        let arguments = page::size(&body.args_keys)?;
-        let evidence = page::size(&body.evidence)?;
-        let longest = changes.max(fields).max(arguments).max(evidence);
-        let taken = if longest == changes {
-            body.known_changes.pop().is_some()
+        let longest = changes.max(fields).max(arguments).max(steps);
+        let (list, taken) = if longest == changes {
+            (&mut changes, body.known_changes.pop().map(|change| page::size(&change)))
         } else if longest == fields {
             body.left_out += 1;
             body.response_complete = Some(false);
-            body.response_fields_read.pop().is_some()
+            (&mut fields, body.response_fields_read.pop().map(|field| page::size(&field)))
         } else if longest == arguments {
             body.left_out += 1;
             body.args_complete = Some(false);
-            body.args_keys.pop().is_some()
+            (&mut arguments, body.args_keys.pop().map(|key| page::size(&key)))
         } else {
             body.left_out += 1;
-            body.evidence.pop().is_some()
+            (&mut steps, body.evidence.pop().map(|step| page::size(&step)))
         };
-        if !taken {
-            break;
-        }
-        bytes = page::size(answer)?;
+        // With the comma before it.
+        let Some(taken) = taken.transpose()?.map(|taken| taken + 1) else { break };
+        *list = list.saturating_sub(taken);
+        bytes = bytes.saturating_sub(taken);
     }
     Ok(bytes)
 }
