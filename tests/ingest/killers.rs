@@ -32,8 +32,8 @@ fn a_hundred_kilobytes_of_new_are_refused_or_recorded() {
 fn nesting_beyond_any_stack_is_recorded_as_an_overflow() {
     let folder = among_neighbours(&[
         ("b.ts", format!("{}{}", "[".repeat(260_000), "]".repeat(260_000))),
-        ("m.ts", format!("a{}", ".b".repeat(250_000))),
-        ("y.ts", format!("{}a", "!".repeat(520_000))),
+        ("m.ts", format!("{}1{}", "(".repeat(260_000), ")".repeat(260_000))),
+        ("y.ts", format!("{}{}", "[(".repeat(130_000), ")]".repeat(130_000))),
     ]);
     let snapshot = snapshot_of(folder.path(), &[]);
     assert_eq!(snapshot.skips(), [("b.ts", "parse_overflow"), ("m.ts", "parse_overflow"), ("y.ts", "parse_overflow")]);
@@ -78,7 +78,7 @@ fn bytes_that_are_no_text_are_recorded() {
 
 #[test]
 fn the_limits_of_a_service_leave_room_for_the_killers_too() {
-    let folder = among_neighbours(&[("b.ts", format!("a{}", ".b".repeat(250_000)))]);
+    let folder = among_neighbours(&[("b.ts", format!("{}{}", "[".repeat(260_000), "]".repeat(260_000)))]);
     let output = run_index(folder.path(), &["--limits"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let snapshot = super::Snapshot::read(output.stdout);
