@@ -1,5 +1,7 @@
 //! How long each tool takes: see `tests/load/README.md`.
 
+#![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,15 +63,15 @@ async fn measure(what: &str, world: &World, questions: &[Question]) {
     let answers: Arc<dyn Answers> = Arc::new(world.answers_over(&store));
     for (tool, arguments) in questions {
         let shown: String = arguments.to_string().chars().take(60).collect();
-        let mut line = format!("{what:18} {tool:23} {shown:62}");
+        let mut figures = Vec::new();
         for callers in [1, 16] {
             let mut times = ask(&answers, world, callers, tool, arguments).await;
             times.sort();
             assert!(!times.is_empty(), "{tool} was never answered in time");
             let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
-            line += &format!("  {callers:2} callers: p50 {:7.2} ms, p99 {:7.2} ms", at(50), at(99));
+            figures.push(format!("{callers:2} callers: p50 {:7.2} ms, p99 {:7.2} ms", at(50), at(99)));
         }
-        println!("{line}");
+        println!("{what:18} {tool:23} {shown:62} {}", figures.join(", "));
     }
     store.close().await;
 }
