@@ -67,7 +67,7 @@ impl Evaluator<'_, '_> {
                 let shape = self.catalog.shape(vendor.shape);
                 shape.own_url && self.catalog.package_of(shape.package).vendor == ours
             });
-            if constant || self.may_be_absent(there, value) {
+            if constant || self.may_be_absent(there, value, 0) {
                 continue;
             }
             let hosts: Vec<Option<String>> =
@@ -93,10 +93,15 @@ impl Evaluator<'_, '_> {
     }
 
     /// Whether an option may be left out (`process.env.URL || undefined`): then the package's own default is provable.
-    fn may_be_absent(&self, file: FileId, expr: ExprId) -> bool {
+    fn may_be_absent(&self, file: FileId, expr: ExprId, depth: u32) -> bool {
+        if depth > 16 {
+            return false;
+        }
         match self.world.file(file).parsed.expr(expr) {
-            Expr::Either(left, right) => self.may_be_absent(file, *left) || self.may_be_absent(file, *right),
-            Expr::Cast(value, _) | Expr::Guarded(value) => self.may_be_absent(file, *value),
+            Expr::Either(left, right) => {
+                self.may_be_absent(file, *left, depth + 1) || self.may_be_absent(file, *right, depth + 1)
+            }
+            Expr::Cast(value, _) | Expr::Guarded(value) => self.may_be_absent(file, *value, depth + 1),
             Expr::Null => true,
             _ => false,
         }

@@ -66,13 +66,19 @@ pub(super) struct Trail {
     pub(super) symbol: Option<SymbolIndex>,
     pub(super) step: String,
     pub(super) before: Option<Rc<Trail>>,
+    /// How many steps there were before.
+    pub(super) length: usize,
 }
 
 impl Vendor {
     /// The same value one step further.
     pub(super) fn step(&self, file: FileId, line: u32, symbol: Option<SymbolIndex>, step: String) -> Self {
         let before = self.trail.clone();
-        Self { trail: Some(Rc::new(Trail { file, line, symbol, step, before })), ..self.clone() }
+        let length = before.as_ref().map_or(0, |before| before.length + 1);
+        if length > LONGEST_TRAIL {
+            return self.clone();
+        }
+        Self { trail: Some(Rc::new(Trail { file, line, symbol, step, before, length })), ..self.clone() }
     }
 
     fn same(&self, other: &Self) -> bool {
@@ -141,5 +147,7 @@ impl Value {
     }
 }
 
+/// Steps that are remembered of one way; nobody reads more, and dropping a chain of them takes stack.
+const LONGEST_TRAIL: usize = 32;
 /// Alternatives of one value that are followed.
 const MOST_ALTERNATIVES: usize = 8;
