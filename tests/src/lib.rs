@@ -13,8 +13,6 @@
 //! }
 //! ```
 
-#![expect(clippy::missing_panics_doc, reason = "a helper of tests says what went wrong by panicking, as tests do")]
-
 mod cluster;
 mod database;
 pub mod facts;
