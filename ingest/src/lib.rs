@@ -10,6 +10,7 @@ pub mod feed;
 pub mod gate;
 pub mod git;
 pub mod index;
+mod jsonc;
 pub mod language;
 pub mod limits;
 mod link;

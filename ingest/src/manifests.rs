@@ -10,8 +10,8 @@ pub struct Manifests {
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Lockfiles, the one that counts first where a folder has several. Those of yarn and bun are not read yet, but they
-/// say where a dependency tree ends: below one, a lockfile further up says nothing.
+/// Lockfiles, the one that counts first where a folder has several. Bun's binary form is not
+/// read, but says where a dependency tree ends: below it, a lockfile further up says nothing.
 pub const LOCKFILES: [&str; 6] =
     ["npm-shrinkwrap.json", "pnpm-lock.yaml", "package-lock.json", "yarn.lock", "bun.lock", "bun.lockb"];
 

@@ -1,18 +1,23 @@
 //! Which version of a package an importing file gets: from the lockfile, else from the manifest's range.
 //!
-//! Lockfiles of npm and pnpm are read. What a lockfile of another kind governs is taken from the manifest, and said to
-//! be a range.
+//! Lockfiles of npm, pnpm, yarn and bun are read, but for bun's binary form. What an unread one governs is taken from
+//! the manifest, and said to be a range.
 
+mod bun;
 mod manifest;
 mod npm;
 mod pnpm;
+mod range;
+mod yarn;
 
 use std::collections::BTreeMap;
 
 use crate::manifests::{LOCKFILES, Manifests};
+use bun::BunLock;
 use manifest::{Catalogs, PackageManifest};
 use npm::NpmLock;
 use pnpm::PnpmLock;
+use yarn::YarnLock;
 
 /// What the manifests and lockfiles of a repository pin. Folders are named without a slash at their end, the root by
 /// nothing.
@@ -48,7 +53,9 @@ pub struct Problem {
 enum Lock {
     Npm(NpmLock),
     Pnpm(PnpmLock),
-    /// Of a kind that is not read, or damaged: it still ends the search for a lockfile.
+    Yarn(YarnLock),
+    Bun(BunLock),
+    /// Binary or damaged: it still ends the search for a lockfile.
     Unread,
 }
 
@@ -91,7 +98,9 @@ impl Pins {
                 let lock = match name {
                     "pnpm-lock.yaml" => PnpmLock::read(bytes).map(Lock::Pnpm),
                     "package-lock.json" | "npm-shrinkwrap.json" => NpmLock::read(bytes).map(Lock::Npm),
-                    _ => Ok(Lock::Unread),
+                    "yarn.lock" => YarnLock::read(bytes).map(Lock::Yarn),
+                    "bun.lock" => BunLock::read(bytes).map(Lock::Bun),
+                    _ => Err(bun::BINARY.to_owned()),
                 };
                 let lock = lock.unwrap_or_else(|detail| {
                     problems.push(Problem { path: join(folder, name), reason: "lockfile_unreadable", detail });
@@ -113,6 +122,12 @@ impl Pins {
                 Some(Lock::Unread) => break,
                 Some(Lock::Npm(lock)) => lock.find(inside(importing_path, folder), package),
                 Some(Lock::Pnpm(lock)) => lock.find(inside(importing_path, folder), package),
+                Some(Lock::Bun(lock)) => lock.find(inside(importing_path, folder), package),
+                Some(Lock::Yarn(lock)) => match lock.find(package, self.asked(importing_path, folder, package)) {
+                    // It lists all that its manifests ask for, wherever that is installed.
+                    None => break,
+                    found => found,
+                },
             };
             match locked {
                 Some(Locked::Version(version)) => return Pinned { version: Some(version), source: "lockfile" },
@@ -128,6 +143,15 @@ impl Pins {
             };
         }
         unknown
+    }
+
+    /// The range with which a file asks the lockfile of `folder`: what the repository forces on all its packages, else
+    /// what the nearest manifest says.
+    fn asked(&self, importing_path: &str, folder: &str, package: &str) -> Option<&str> {
+        let forced = self.packages.get(folder).and_then(|manifest| manifest.forced(package));
+        let folders = folders_upward(importing_path).take_while(|above| above.len() >= folder.len());
+        let mut said = folders.filter_map(|above| self.packages.get(above)?.range(package));
+        forced.or_else(|| said.next())
     }
 
     /// The range itself, behind what pnpm and npm may write around it; nothing where it is no registry version.
@@ -202,16 +226,16 @@ fn join(folder: &str, name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(files: &[(&str, &str)]) -> (Pins, Vec<Problem>) {
+    pub(super) fn read(files: &[(&str, &str)]) -> (Pins, Vec<Problem>) {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
         Pins::read(&Manifests { files })
     }
 
-    fn pinned(version: &str, source: &'static str) -> Pinned {
+    pub(super) fn pinned(version: &str, source: &'static str) -> Pinned {
         Pinned { version: Some(version.to_owned()), source }
     }
 
-    const UNKNOWN: Pinned = Pinned { version: None, source: "unknown" };
+    pub(super) const UNKNOWN: Pinned = Pinned { version: None, source: "unknown" };
 
     #[test]
     fn npm_finds_what_node_would_find() {
@@ -346,6 +370,7 @@ mod tests {
         for (name, text) in [
             ("package-lock.json", nested_json.as_str()),
             ("package-lock.json", "{"),
+            ("yarn.lock", "{"),
             ("package-lock.json", "[]"),
             ("pnpm-lock.yaml", nested_yaml.as_str()),
             ("pnpm-lock.yaml", bomb),

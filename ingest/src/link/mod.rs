@@ -1,6 +1,5 @@
 //! Which file each import of a repository leads to.
 
-mod jsonc;
 mod tree;
 mod workspace;
 

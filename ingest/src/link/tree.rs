@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use oxc_resolver::{FileMetadata, FileSystem, ResolveError};
 use serde_json::Value;
 
-use super::jsonc;
 use super::workspace::Workspace;
+use crate::jsonc;
 
 /// A file system of paths that exist and manifests that can be read.
 ///
@@ -81,7 +81,7 @@ impl Tree {
     /// A compiler configuration without what is not here: the resolver gives up wholly on an `extends` that names
     /// a package which is not installed, and the `paths` beside it would be lost with it.
     fn config(&self, path: &str, text: &str) -> String {
-        let Some(Value::Object(mut config)) = jsonc::parse(text) else { return "{}".to_owned() };
+        let Ok(Value::Object(mut config)) = jsonc::parse(text) else { return "{}".to_owned() };
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let known = |name: &Value| {
             let Some(name) = name.as_str() else { return false };

@@ -11,6 +11,8 @@ const SECTIONS: [&str; 4] = ["dependencies", "devDependencies", "optionalDepende
 #[derive(Debug, Default)]
 pub(super) struct PackageManifest {
     ranges: BTreeMap<String, String>,
+    /// Of `resolutions`: what a root manifest makes every package of its repository get, by name.
+    forced: BTreeMap<String, String>,
     /// `npm`, `pnpm`, `yarn` or `bun`, where the manifest says it.
     pub(super) package_manager: Option<String>,
 }
@@ -27,15 +29,26 @@ impl PackageManifest {
                 }
             }
         }
+        let mut forced = BTreeMap::new();
+        for (name, range) in manifest.get("resolutions").and_then(serde_json::Value::as_object).into_iter().flatten() {
+            if let Some(range) = range.as_str() {
+                forced.insert(name.strip_prefix("**/").unwrap_or(name).to_owned(), range.to_owned());
+            }
+        }
         let package_manager = manifest.get("packageManager").and_then(serde_json::Value::as_str);
         let package_manager =
             package_manager.map(|text| text.split_once('@').map_or(text, |(name, _)| name).to_owned());
-        Ok(Self { ranges, package_manager })
+        Ok(Self { ranges, forced, package_manager })
     }
 
     /// The range of a package, as written.
     pub(super) fn range(&self, package: &str) -> Option<&str> {
         self.ranges.get(package).map(String::as_str)
+    }
+
+    /// The range that `resolutions` force for a package.
+    pub(super) fn forced(&self, package: &str) -> Option<&str> {
+        self.forced.get(package).map(String::as_str)
     }
 }
 

@@ -1,10 +1,10 @@
-//! JSON with comments and trailing commas, as `tsconfig.json` is written.
+//! JSON with comments and trailing commas, as `tsconfig.json` and `bun.lock` are written.
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
-/// Reads it; `None` where it is not JSON even then.
-pub(super) fn parse(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&plain(text)).ok())
+/// Reads it; fails where it is not JSON even then.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&plain(text)))
 }
 
 /// The same text without comments and trailing commas.
@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn comments_and_trailing_commas_are_left_out_but_not_in_strings() {
-        let value = parse("{ // one\n \"a\": [1, 2, ], /* two */ \"b\": \"//x,]\\\"/*\", }").unwrap();
+        let value: serde_json::Value =
+            parse("{ // one\n \"a\": [1, 2, ], /* two */ \"b\": \"//x,]\\\"/*\", }").unwrap();
         assert_eq!(value, serde_json::json!({"a": [1, 2], "b": "//x,]\"/*"}));
-        assert_eq!(parse("{ nope"), None);
+        assert!(parse::<serde_json::Value>("{ nope").is_err());
     }
 }
