@@ -69,9 +69,11 @@ impl Refusal {
     /// What to do about it.
     pub const fn next_step(self) -> &'static str {
         match self {
-            Self::NoGitRepo => "give the path of a git repository, or set `--gate on` to index a plain folder",
-            Self::SeveralRepos => "index each repository by its own path, or set `--gate on`",
-            Self::TooLarge => "set `--gate on` to index as much as fits, or index a part of the tree",
+            Self::NoGitRepo => {
+                "give the root of a git repository (`git init` and a commit make a folder one); `index --gate on` takes plain folders too"
+            }
+            Self::SeveralRepos => "give the path of one of them; `index --gate on` takes them as one",
+            Self::TooLarge => "give a smaller repository; `index --gate on` takes as much of it as fits",
             Self::HomeFolder => "give the path of one repository inside it",
             Self::Disabled => "set `--gate on` or `--gate auto`",
         }

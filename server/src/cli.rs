@@ -60,6 +60,10 @@ enum Command {
     Doctor,
     #[command(hide = true)]
     Fetch(FetchArgs),
+    #[command(after_help = "Example:
+  syncd index . --out snapshot.ndjson.zst
+
+Exit codes: 0 written (also when partial), 1 failed, 2 bad use, 3 refused by the gate.")]
     Index(IndexArgs),
     /// Parse files given on stdin; the index starts this by itself.
     #[command(hide = true)]

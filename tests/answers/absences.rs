@@ -1,4 +1,4 @@
-//! Absence is typed and counted: the table of `design/2`, row by row.
+//! Absence is typed and counted: each way of knowing nothing has its own status and reason.
 
 use serde_json::{Value, json};
 use sync_store::RepositoryState;

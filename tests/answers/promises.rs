@@ -1,4 +1,4 @@
-//! The provenance tests at the end of `design/1`: freshness and rungs are exactly what they are.
+//! What an answer says of its own provenance: freshness and rungs are exactly what they are.
 
 use serde_json::{Value, json};
 use sqlx::Connection as _;

@@ -118,9 +118,8 @@ impl Arguments {
     /// Checks what was given against the declaration; the first wrong argument is named.
     pub fn check(parameters: &[Parameter], given: &Map<String, Value>) -> Result<Self, AnswerError> {
         if let Some((name, value)) = given.iter().find(|(name, _)| !parameters.iter().any(|p| p.name == *name)) {
-            let known = parameters.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
-            let allowed = format!("absent: the arguments of this tool are {known}");
-            return Err(AnswerError::invalid_argument(&sync_core::text::shown(name, 60), value, allowed));
+            let known: Vec<&str> = parameters.iter().map(|p| p.name).collect();
+            return Err(AnswerError::unknown_argument(name, value, &known));
         }
         let mut checked = BTreeMap::new();
         for parameter in parameters {
@@ -131,8 +130,7 @@ impl Arguments {
                     }
                 }
                 None if parameter.required => {
-                    let allowed = format!("{}; it is required", parameter.kind.allowed());
-                    return Err(AnswerError::invalid_argument(parameter.name, &Value::Null, allowed));
+                    return Err(AnswerError::missing_argument(parameter.name, parameter.kind.allowed()));
                 }
                 None => {}
             }
@@ -269,7 +267,7 @@ mod tests {
             (json!({"line": 10}), "`line` cannot be 10: allowed is a whole number from 1 to 9."),
             (json!({"line": "3"}), "`line` cannot be \"3\": allowed is a whole number from 1 to 9."),
             (json!({"line": 1.5}), "`line` cannot be 1.5: allowed is a whole number from 1 to 9."),
-            (json!({}), "`line` cannot be null: allowed is a whole number from 1 to 9; it is required."),
+            (json!({}), "`line` is required and was not given: it is a whole number from 1 to 9."),
             (json!({"line": 1, "severity": "bad"}), "`severity` cannot be \"bad\": allowed is one of breaking."),
             (json!({"line": 1, "flag": "yes"}), "`flag` cannot be \"yes\": allowed is true or false."),
             (
@@ -278,7 +276,7 @@ mod tests {
             ),
             (
                 json!({"line": 1, "lines": 1}),
-                "`lines` cannot be 1: allowed is absent: the arguments of this tool are path, severity, line, flag, cursor.",
+                "`lines` is no argument of this tool; its arguments are path, severity, line, flag, cursor.",
             ),
         ] {
             assert_eq!(check(&given).unwrap_err(), message);

@@ -137,6 +137,33 @@ impl AnswerError {
         .with_details(json!({"argument": argument, "given": given, "allowed": allowed}))
     }
 
+    /// An argument that has to be given and was not.
+    pub fn missing_argument(argument: &str, allowed: impl Into<String>) -> Self {
+        let allowed = allowed.into();
+        Self::new(
+            Code::InvalidArgument,
+            format!("`{argument}` is required and was not given: it is {allowed}."),
+            format!("Call again with `{argument}` as {allowed}."),
+        )
+        .with_details(json!({"argument": argument, "given": "null", "allowed": allowed}))
+    }
+
+    /// An argument that the tool does not have: models guess names, so the next step has the right ones.
+    pub fn unknown_argument(argument: &str, given: &Value, known: &[&str]) -> Self {
+        let argument = sync_core::text::shown(argument, 60);
+        let known = known.join(", ");
+        Self::new(
+            Code::InvalidArgument,
+            format!("`{argument}` is no argument of this tool; its arguments are {known}."),
+            format!("Call again without `{argument}`, or with its value under the right one of these names: {known}."),
+        )
+        .with_details(json!({
+            "argument": argument,
+            "given": sync_core::text::shown(&given.to_string(), 80),
+            "allowed": format!("absent: the arguments of this tool are {known}"),
+        }))
+    }
+
     /// No repository of that name is visible. Made from the given name alone, so that a name of another organization,
     /// one that may not be read and one that never was are the same bytes.
     pub fn repository_not_found(name: &str) -> Self {

@@ -28,8 +28,9 @@ impl Settings {
             settings.set("SYNC_LISTEN", listen.to_string());
         }
         if settings.file.is_none() && settings.get("SYNC_LOG").is_none() {
-            // What goes well is told as progress.
-            settings.set("SYNC_LOG", "warn".to_owned());
+            // What goes well is told as progress, what an agent asked wrongly is told to the agent, and on a busy
+            // machine a slow statement is no news.
+            settings.set("SYNC_LOG", "warn,rmcp=error,sqlx::query=error".to_owned());
         }
         settings
     }

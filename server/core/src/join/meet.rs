@@ -1,4 +1,4 @@
-//! Whether a change meets a call site, by its kind: the table of the design, row by row.
+//! Whether a change meets a call site, by its kind: the table of `openapi/feed.md`, row by row.
 
 use super::Site;
 use super::path::{Relation, relation, segments, unwrapped};
