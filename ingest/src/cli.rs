@@ -28,7 +28,7 @@ pub const FAILED: u8 = 1;
 /// Refused by the gate.
 pub const REFUSED: u8 = 3;
 
-/// Turns code into snapshots and vendor records into feeds. Needs no database and no network.
+/// Turns code into snapshots and vendor records into feeds. Needs no database, and no network but for `feed verify URL`.
 #[derive(Debug, Parser)]
 #[command(name = "sync-ingest", version, propagate_version = true)]
 struct Cli {

@@ -47,7 +47,7 @@ fn bad_use_is_exit_2_and_help_has_an_example() {
     let help = index(&["--help"]);
     assert!(help.status.success());
     let help = String::from_utf8(help.stdout).unwrap();
-    assert!(help.contains("Example:") && help.contains("sync-ingest index . --out"), "{help}");
+    assert!(help.contains("Example:") && help.contains("syncd index . --out"), "{help}");
     let root = Command::new(EXECUTABLE).arg("--help").output().unwrap();
     assert!(!String::from_utf8(root.stdout).unwrap().contains("parse"), "the child is not for people");
 }
