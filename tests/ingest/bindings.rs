@@ -32,21 +32,35 @@ fn bound(snapshot: &Snapshot) -> BTreeSet<String> {
     out
 }
 
-#[test]
-fn every_vendors_clients_bind_where_the_line_says_so_and_nowhere_else() {
-    let snapshot = snapshot_of(&fixtures().join("vendors"), &[]);
+/// Requires each line's `// => vendor OPERATION`, and nothing else; gives them.
+fn bound_as_marked(folder: &str, snapshot: &Snapshot) -> BTreeSet<String> {
     let mut expected = BTreeSet::new();
     for file in &snapshot.files {
-        for (index, line) in read(&format!("vendors/{}", file.path)).lines().enumerate() {
+        for (index, line) in read(&format!("{folder}/{}", file.path)).lines().enumerate() {
             if let Some((_, answer)) = line.split_once("// => ") {
                 expected.insert(format!("{}:{} {answer}", file.path, index + 1));
             }
         }
     }
-    let bound = bound(&snapshot);
+    let bound = bound(snapshot);
     let missing: Vec<_> = expected.difference(&bound).collect();
     let surplus: Vec<_> = bound.difference(&expected).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "missing {missing:#?}\nsurplus {surplus:#?}");
+    expected
+}
+
+#[test]
+fn plain_requests_of_every_library_bind_where_the_line_says_so_and_nowhere_else() {
+    let snapshot = snapshot_of(&fixtures().join("http"), &[]);
+    bound_as_marked("http", &snapshot);
+    let mocked = snapshot.files.iter().find(|file| file.path == "src/axios-mocked.test.ts").unwrap();
+    assert_eq!(mocked.call_sites, [], "mocks are no call sites");
+}
+
+#[test]
+fn every_vendors_clients_bind_where_the_line_says_so_and_nowhere_else() {
+    let snapshot = snapshot_of(&fixtures().join("vendors"), &[]);
+    let expected = bound_as_marked("vendors", &snapshot);
     let vendors: BTreeSet<_> = expected.iter().filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect();
     let catalog = sync_ingest::catalog::Catalog::embedded().unwrap();
     assert_eq!(vendors, catalog.vendors().map(|vendor| vendor.id.clone()).collect(), "every vendor has a fixture");

@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 use super::eval::Evaluator;
 use super::sites::Found;
 use super::text::url;
-use super::value::{FileId, Value};
+use super::value::{FileId, Http, Value};
 use crate::parse::{Argument, CallId, Expr, ExprId, FunctionId};
 
 /// Functions whose one plain request to a vendor depends on their parameters, with that request.
 pub(super) type Wrappers = HashMap<(FileId, FunctionId), CallId>;
 
 impl Evaluator<'_, '_> {
-    /// Looks at every call once: who calls which function, and which functions wrap `fetch`.
+    /// Looks at every call once: who calls which function, and which functions wrap a plain request.
     pub(super) fn survey(&mut self) -> Wrappers {
         let world = self.world;
         let mut callers: HashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>> = HashMap::new();
@@ -33,15 +33,15 @@ impl Evaluator<'_, '_> {
                                 callers.entry((*target, constructor)).or_default().push((file, call.expr));
                             }
                         }
-                        Value::Global(name) if &**name == "fetch" => {
+                        other => {
                             if let Some(function) = call.function
-                                && self.reaches_vendor(file, arguments)
+                                && let Some(http) = self.as_http(other)
+                                && self.reaches_vendor(file, &http, arguments)
                                 && wrappers.insert((file, function), at).is_some()
                             {
                                 several.insert((file, function));
                             }
                         }
-                        _ => {}
                     }
                 }
             }
@@ -52,9 +52,9 @@ impl Evaluator<'_, '_> {
         wrappers
     }
 
-    fn reaches_vendor(&mut self, file: FileId, arguments: &[Argument]) -> bool {
-        let Some(target) = arguments.first().filter(|argument| !argument.spread) else { return false };
-        let readings = self.texts_of(file, target.value);
+    fn reaches_vendor(&mut self, file: FileId, http: &Http, arguments: &[Argument]) -> bool {
+        let Some(request) = self.request(file, http, arguments) else { return false };
+        let readings = self.addresses(&request);
         readings.iter().filter_map(url).any(|url| self.catalog.vendor_of_host(&url.host).is_some())
     }
 
@@ -70,11 +70,14 @@ impl Evaluator<'_, '_> {
         let request = wrappers.get(&(there, function))?;
         let parsed = self.world.file(there).parsed;
         let request = parsed.calls.get(*request as usize)?;
-        let Expr::Call { arguments: inner, .. } = parsed.expr(request.expr) else { return None };
-        if self.fetch(there, request, inner).is_some_and(|found| found.operation.is_some()) {
+        let Expr::Call { callee, arguments: inner, .. } = parsed.expr(request.expr) else { return None };
+        let client = self.expr(there, *callee);
+        let http = self.as_http(&client)?;
+        if self.requested(there, request, &http, inner).is_some_and(|found| found.operation.is_some()) {
             return None;
         }
-        let mut found = self.inside((there, function), file, arguments, |this| this.fetch(there, request, inner))?;
+        let mut found =
+            self.inside((there, function), file, arguments, |this| this.requested(there, request, &http, inner))?;
         found.operation.as_ref()?;
         let name = self.world.symbol(there, parsed.functions[function as usize].scope).map(|it| it.qualified.clone());
         found.reason = format!("{}, requested by {}", found.reason, name.unwrap_or_default());

@@ -26,8 +26,8 @@ pub(super) enum Site {
     Made(FileId, ExprId),
     /// A parameter, field or variable that is declared to be one, in a symbol.
     Declared(FileId, Option<SymbolIndex>, VendorId, String),
-    /// Plain requests of a symbol to a vendor.
-    Plain(FileId, Option<SymbolIndex>, String, Option<String>),
+    /// Plain requests of a symbol to a vendor, with a version and an envelope.
+    Plain(FileId, Option<SymbolIndex>, String, Option<String>, Option<String>),
 }
 
 /// A client.

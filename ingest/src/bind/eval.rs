@@ -55,6 +55,8 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) frame: Option<Frame>,
     /// The call that a function is passed to, by file.
     pub(super) given: HashMap<FileId, HashMap<FunctionId, ExprId>>,
+    /// The call of a member of a call's result, by file.
+    pub(super) continued: HashMap<FileId, HashMap<ExprId, ExprId>>,
 }
 
 impl<'p, 'w> Evaluator<'p, 'w> {
@@ -73,6 +75,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             callers: HashMap::new(),
             frame: None,
             given: HashMap::new(),
+            continued: HashMap::new(),
         }
     }
 
@@ -278,7 +281,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     /// A name that a package exports.
     pub(super) fn package(&mut self, specifier: &str, name: &str) -> Value {
         if self.catalog.module(specifier).is_none() {
-            return Value::Unknown;
+            return self.http_export(specifier, name);
         }
         match name {
             "*" | "=" => Value::Namespace(specifier.into()),

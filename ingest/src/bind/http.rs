@@ -1,21 +1,43 @@
-//! Plain HTTP: `fetch` with a URL that the code shows.
+//! Plain HTTP: calls of `fetch`, `axios` and their like with a URL that the code shows.
 
 use sync_core::graph::Client;
 
 use super::clients::{self, Host, Record, Site};
 use super::eval::Evaluator;
-use super::keys::Keys;
 use super::sites::Found;
-use super::text::url;
-use super::value::{FileId, Value};
-use crate::parse::{Argument, CallFact, Expr, ExprId};
+use super::text::{Piece, Text, joined, url};
+use super::value::{FileId, Http, Value};
+use crate::catalog::{HttpCall, HttpLibrary};
+use crate::parse::{Argument, CallFact, Expr, ExprId, Property};
 
-impl Evaluator<'_, '_> {
-    /// A call of the global `fetch`, where its host is a vendor's.
-    pub(super) fn fetch(&mut self, file: FileId, call: &CallFact, arguments: &[Argument]) -> Option<Found> {
-        let target = arguments.first().filter(|argument| !argument.spread)?;
-        let readings = self.texts_of(file, target.value);
-        let urls: Vec<_> = readings.iter().filter_map(url).collect();
+/// Ways to read one address.
+const MOST_READINGS: usize = 8;
+
+/// A request, with its parts where the library carries them.
+pub(super) struct Request<'r> {
+    pub(super) file: FileId,
+    pub(super) library: &'r HttpLibrary,
+    pub(super) shape: &'r HttpCall,
+    made_with: &'r [(FileId, ExprId)],
+    url: Option<ExprId>,
+    method: Option<ExprId>,
+    pub(super) body: Option<ExprId>,
+    pub(super) options: Option<ExprId>,
+    /// Whether a spread hides some of the arguments.
+    pub(super) cut_short: bool,
+}
+
+impl<'p> Evaluator<'p, '_> {
+    /// A call that makes a plain request, where its host is a vendor's.
+    pub(super) fn requested(
+        &mut self,
+        file: FileId,
+        call: &CallFact,
+        http: &Http,
+        arguments: &[Argument],
+    ) -> Option<Found> {
+        let request = self.request(file, http, arguments)?;
+        let urls: Vec<_> = self.addresses(&request).iter().filter_map(url).collect();
         let mut vendors: Vec<&str> = Vec::new();
         for url in &urls {
             let vendor = self.catalog.vendor_of_host(&url.host)?;
@@ -24,20 +46,20 @@ impl Evaluator<'_, '_> {
             }
         }
         let [vendor] = vendors.as_slice() else { return None };
+        let method = self.method(&request);
         let mut found = Found {
             vendor: (*vendor).to_owned(),
             operation: None,
             client: None,
-            keys: Keys::default(),
+            keys: self.request_keys(&request, call, method.as_deref()),
             trail: None,
             reason: String::new(),
             sdk: false,
-            response: true,
-            envelope: None,
+            response: !request.library.hides_response,
+            envelope: envelope(request.library, call),
             enum_keys: Vec::new(),
         };
-        let init = arguments.get(1).map(|argument| argument.value);
-        match self.method(file, init) {
+        match method {
             Some(method) => {
                 let mut operations: Vec<_> =
                     urls.iter().map(|url| self.catalog.route(&method, url).map(|(_, operation)| operation)).collect();
@@ -53,123 +75,201 @@ impl Evaluator<'_, '_> {
             }
             None => "the method is not known here".clone_into(&mut found.reason),
         }
-        if let Some(init) = init {
-            found.keys = self.body_keys(file, init);
+        if request.library.name != "fetch" {
+            found.reason = format!("{} with {}", found.reason, request.library.name);
         }
-        found.client = Some(self.plain_client(file, call, vendor, init));
+        found.client = Some(self.plain_client(&request, call, vendor, found.envelope.clone()));
         Some(found)
     }
 
-    /// `GET` where nothing else is said; `None` where what is said is not known.
-    fn method(&mut self, file: FileId, init: Option<ExprId>) -> Option<String> {
-        let Some(init) = init else { return Some("GET".to_owned()) };
-        if let Some((file, method)) = self.option(file, init, "method") {
-            return self.text_of(file, method).map(|method| method.to_ascii_uppercase());
-        }
-        let (there, object) = self.object(file, init)?;
-        // A spread that is not known may hold a method.
-        let parsed = self.world.file(there).parsed;
-        let Expr::Object(properties) = parsed.expr(object) else { return None };
-        for property in properties {
-            match property {
-                crate::parse::Property::Spread(value) => {
-                    let value = *value;
-                    self.object(there, value)?;
-                }
-                crate::parse::Property::Computed => return None,
-                crate::parse::Property::Named(..) => {}
-            }
-        }
-        Some("GET".to_owned())
-    }
-
-    fn body_keys(&mut self, file: FileId, init: ExprId) -> Keys {
-        match self.option(file, init, "body") {
-            Some((there, body)) => self.encoded_keys(there, body, 0),
-            None => Keys::default(),
-        }
-    }
-
-    /// The keys of a body, behind what encodes it.
-    fn encoded_keys(&mut self, there: FileId, body: ExprId, depth: u32) -> Keys {
-        let hidden = Keys { hidden: true, ..Keys::default() };
-        let (there, body) = match self.initial(there, body) {
-            Some(initial) => initial,
-            None => (there, body),
+    /// The parts of a request; `None` where the call makes none.
+    pub(super) fn request<'r>(&mut self, file: FileId, http: &'r Http, arguments: &[Argument]) -> Option<Request<'r>>
+    where
+        'p: 'r,
+    {
+        let catalog = self.catalog;
+        let library = catalog.http().library(http.library);
+        let shape = match &http.member {
+            None => library.call.as_ref()?,
+            Some(member) => library.calls.get(&**member)?,
         };
-        if let Expr::Either(left, right) = *self.world.file(there).parsed.expr(body)
-            && depth < 8
+        let shown = arguments.iter().position(|argument| argument.spread).unwrap_or(arguments.len());
+        let at =
+            |index: Option<usize>| index.and_then(|index| arguments[..shown].get(index)).map(|argument| argument.value);
+        let mut url = at(shape.url);
+        let mut options = at(shape.options);
+        // `axios({ url, … })`
+        if let Some(first) = url
+            && library.options.name_the_target()
+            && self.object(file, first).is_some()
         {
-            // `body ? JSON.stringify(body) : undefined`
-            let is_null = |expr| matches!(self.world.file(there).parsed.expr(expr), Expr::Null);
-            return match (is_null(left), is_null(right)) {
-                (false, true) => self.encoded_keys(there, left, depth + 1),
-                (true, false) => self.encoded_keys(there, right, depth + 1),
-                _ => hidden,
-            };
+            options = Some(first);
+            url = None;
         }
-        let Expr::Call { callee, arguments, construct, .. } = self.world.file(there).parsed.expr(body) else {
-            return hidden;
+        // A callback is no options.
+        if let Some(given) = options
+            && matches!(self.expr(file, given), Value::Function(..))
+        {
+            options = None;
+        }
+        Some(Request {
+            file,
+            library,
+            shape,
+            made_with: &http.made_with,
+            url,
+            method: at(shape.method_at),
+            body: at(shape.body),
+            options,
+            cut_short: shown < arguments.len(),
+        })
+    }
+
+    /// Every reading of the URL that a request goes to.
+    pub(super) fn addresses(&mut self, request: &Request<'_>) -> Vec<Text> {
+        let urls = self.targets(request);
+        let named = &request.library.options;
+        let Some(key) = &named.base else { return urls };
+        let own = request.options.and_then(|options| self.option(request.file, options, key));
+        let base = own
+            .or_else(|| request.made_with.iter().rev().find_map(|(file, options)| self.option(*file, *options, key)));
+        let Some((there, base)) = base else { return urls };
+        let bases = self.texts_of(there, base);
+        let mut all = Vec::new();
+        for base in &bases {
+            all.extend(urls.iter().map(|url| joined(base, url, named.join)));
+        }
+        all.truncate(MOST_READINGS);
+        all
+    }
+
+    /// The same before what the client was made with is added.
+    fn targets(&mut self, request: &Request<'_>) -> Vec<Text> {
+        if let Some(url) = request.url {
+            return self.texts_of(request.file, url);
+        }
+        let Some(options) = request.options else { return Vec::new() };
+        let named = &request.library.options;
+        if let Some((there, url)) = named.url.iter().find_map(|key| self.option(request.file, options, key)) {
+            return self.texts_of(there, url);
+        }
+        let Some((there, host)) = named.host.iter().find_map(|key| self.option(request.file, options, key)) else {
+            return Vec::new();
         };
-        let parsed = self.world.file(there).parsed;
-        let encodes = match parsed.expr(*callee) {
-            // `JSON.stringify({ … })`
-            Expr::Member(object, name) => {
-                parsed.name(*name) == "stringify"
-                    && matches!(parsed.expr(*object), Expr::Global(global) if matches!(parsed.name(*global), "JSON" | "qs"))
+        let hosts = self.texts_of(there, host);
+        let path = named.path.as_ref().and_then(|key| self.option(request.file, options, key));
+        let paths = match path {
+            Some((there, path)) => self.texts_of(there, path),
+            None => vec![Vec::new()],
+        };
+        let mut all = Vec::new();
+        for host in &hosts {
+            // A host of which a part is not known is none.
+            let [Piece::Known(host)] = host.as_slice() else { continue };
+            let start = [Piece::Known(format!("https://{host}"))];
+            all.extend(paths.iter().map(|path| start.iter().chain(path).cloned().collect::<Text>()));
+        }
+        all.truncate(MOST_READINGS);
+        all
+    }
+
+    /// What the call, its options or the client's schema say, else `GET`; `None` where what they say is not known.
+    fn method(&mut self, request: &Request<'_>) -> Option<String> {
+        if let Some(method) = &request.shape.method {
+            return Some(method.clone());
+        }
+        if request.shape.method_at.is_some() {
+            return self.text_of(request.file, request.method?).map(|method| method.to_ascii_uppercase());
+        }
+        if request.cut_short {
+            return None;
+        }
+        if let Some(options) = request.options {
+            if let Some((there, method)) = self.option(request.file, options, "method") {
+                return self.text_of(there, method).map(|method| method.to_ascii_uppercase());
             }
-            // `new URLSearchParams({ … })`
-            Expr::Global(name) => *construct && parsed.name(*name) == "URLSearchParams",
-            _ => false,
-        };
-        match arguments.first() {
-            Some(first) if encodes => self.keys(there, first.value),
-            _ => hidden,
+            if !self.all_shown(request.file, options) {
+                return None;
+            }
         }
+        if let Some(method) = self.method_in_schema(request) {
+            return Some(method);
+        }
+        for (there, options) in request.made_with {
+            if let Some((there, method)) = self.option(*there, *options, "method") {
+                return self.text_of(there, method).map(|method| method.to_ascii_uppercase());
+            }
+        }
+        let named = &request.library.options;
+        let has_body = named.body_means_post
+            && request
+                .options
+                .is_some_and(|options| named.body.iter().any(|key| self.option(request.file, options, key).is_some()));
+        Some(if has_body { "POST" } else { "GET" }.to_owned())
     }
 
-    /// The initialiser behind a constant.
-    fn initial(&self, file: FileId, expr: ExprId) -> Option<(FileId, ExprId)> {
-        use crate::parse::Origin;
-        let parsed = self.world.file(file).parsed;
-        let Expr::Binding(binding) = parsed.expr(expr) else { return None };
-        let it = parsed.bindings.get(*binding as usize)?;
-        match &it.origin {
-            Origin::Value(value, steps) if steps.is_empty() && it.writes.is_empty() => Some((file, *value)),
-            _ => None,
-        }
+    /// Whether options are an object literal that hides nothing: a spread that is not known may hold a method.
+    fn all_shown(&mut self, file: FileId, options: ExprId) -> bool {
+        let Some((there, object)) = self.object(file, options) else { return false };
+        let Expr::Object(properties) = self.world.file(there).parsed.expr(object) else { return false };
+        properties.iter().all(|property| match property {
+            Property::Spread(value) => self.object(there, *value).is_some(),
+            Property::Computed => false,
+            Property::Named(..) => true,
+        })
     }
 
-    /// Plain requests of one symbol to one vendor with one version header are one client.
-    fn plain_client(&mut self, file: FileId, call: &CallFact, vendor: &str, init: Option<ExprId>) -> usize {
+    /// The method that the schema of a client gives for a URL as it is called.
+    fn method_in_schema(&mut self, request: &Request<'_>) -> Option<String> {
+        let key = request.library.options.schema.as_ref()?;
+        let url = self.text_of(request.file, request.url?)?;
+        for (file, options) in request.made_with.iter().rev() {
+            let Some((there, schema)) = self.option(*file, *options, key) else { continue };
+            let (there, schema) = self.object(there, schema)?;
+            let parsed = self.world.file(there).parsed;
+            let Expr::Object(properties) = parsed.expr(schema) else { return None };
+            let entry = properties.iter().find_map(|property| match property {
+                Property::Named(name, value) if parsed.name(*name) == url => Some(*value),
+                _ => None,
+            })?;
+            let (there, method) = self.option(there, entry, "method")?;
+            return self.text_of(there, method).map(|method| method.to_ascii_uppercase());
+        }
+        None
+    }
+
+    /// Plain requests of one symbol to one vendor, with one library and one version header, are one client.
+    fn plain_client(
+        &mut self,
+        request: &Request<'_>,
+        call: &CallFact,
+        vendor: &str,
+        envelope: Option<String>,
+    ) -> usize {
         let world = self.world;
         let catalog = self.catalog;
+        let file = request.file;
         let facts = catalog.vendors().find(|known| known.id == vendor);
-        let header = facts.and_then(|facts| facts.api_version_header.clone());
-        let mut version = None;
-        if let (Some(header), Some(init)) = (header, init)
-            && let Some((there, headers)) = self.option(file, init, "headers")
-            && let Value::Object(there, headers) = self.expr(there, headers)
-        {
-            let parsed = world.file(there).parsed;
-            if let Expr::Object(properties) = parsed.expr(headers) {
-                for property in properties {
-                    if let crate::parse::Property::Named(name, value) = property
-                        && parsed.name(*name).eq_ignore_ascii_case(&header)
-                    {
-                        version = self.text_of(there, *value);
-                    }
-                }
+        let version = match facts.and_then(|facts| facts.api_version_header.as_deref()) {
+            Some(header) => {
+                let own = request.options.map(|options| (file, options));
+                own.into_iter()
+                    .chain(request.made_with.iter().rev().copied())
+                    .find_map(|(there, options)| self.header(there, options, header))
             }
-        }
+            None => None,
+        };
+        let version = version.and_then(|(there, value)| self.text_of(there, value));
         let (qualified, ordinal) = match world.symbol(file, call.symbol) {
             Some(symbol) => (symbol.qualified.clone(), symbol.ordinal),
             None => (String::new(), 0),
         };
-        let site = Site::Plain(file, call.symbol, vendor.to_owned(), version.clone());
+        let site = Site::Plain(file, call.symbol, vendor.to_owned(), version.clone(), envelope.clone());
         let source = if version.is_some() { "header" } else { "unknown" };
+        // Requests that are answered in envelopes are another client than those that are not.
+        let kind = envelope.as_ref().map(|envelope| format!("?{envelope}"));
         let client = Client {
-            id: clients::id(world.file(file).path, &qualified, ordinal, vendor, None),
+            id: clients::id(world.file(file).path, &qualified, ordinal, vendor, kind.as_deref()),
             vendor: vendor.to_owned(),
             package: None,
             sdk_version: None,
@@ -177,8 +277,27 @@ impl Evaluator<'_, '_> {
             api_version: version,
             api_version_source: source.to_owned(),
             constructed_at: world.target(file, call.symbol),
-            envelope: None,
+            envelope,
         };
         self.clients.at(site, || Record { client, host: Host::Own, named: false })
     }
+
+    /// The value of a header that options give.
+    fn header(&mut self, file: FileId, options: ExprId, header: &str) -> Option<(FileId, ExprId)> {
+        let (there, headers) = self.option(file, options, "headers")?;
+        let Value::Object(there, headers) = self.expr(there, headers) else { return None };
+        let parsed = self.world.file(there).parsed;
+        let Expr::Object(properties) = parsed.expr(headers) else { return None };
+        properties.iter().rev().find_map(|property| match property {
+            Property::Named(name, value) if parsed.name(*name).eq_ignore_ascii_case(header) => Some((there, *value)),
+            _ => None,
+        })
+    }
+}
+
+/// The member of the response that holds the vendor's answer, unless a reader already takes it out.
+fn envelope(library: &HttpLibrary, call: &CallFact) -> Option<String> {
+    let read =
+        |read: &crate::parse::ReadFact| library.readers.iter().any(|reader| read.path.starts_with(reader.as_str()));
+    library.envelope.clone().filter(|_| !call.uses.reads.iter().any(read))
 }

@@ -43,6 +43,7 @@ impl Evaluator<'_, '_> {
             }
             Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
             Value::Gives(value) => (**value).clone(),
+            Value::Http(http) => self.http_made(http, file, call),
             Value::Namespace(specifier) => {
                 let specifier = Rc::clone(specifier);
                 let whole = self.package(&specifier, "default");

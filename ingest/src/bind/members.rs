@@ -51,6 +51,7 @@ impl Evaluator<'_, '_> {
                     None => Value::Unknown,
                 }
             }
+            Value::Http(http) => self.http_member(http, name),
             Value::Vendor(vendor) => self.vendor_member(vendor, name),
             Value::Module(file) => self.named_export(*file, name),
             Value::Instance(file, class) => self.class_member(*file, *class, name, false),

@@ -1,11 +1,13 @@
 //! Where each call's receiver comes from, and which operation of a vendor it therefore reaches.
 
+mod body;
 mod callers;
 mod clients;
 mod edges;
 mod eval;
 mod http;
 mod keys;
+mod libraries;
 mod made;
 mod members;
 mod operation;

@@ -173,4 +173,24 @@ impl Evaluator<'_, '_> {
             .get(&function)
             .copied()
     }
+
+    /// The call of a member of a call's result: `.send(…)` on `post(…)`.
+    pub(super) fn call_on(&mut self, file: FileId, result: ExprId) -> Option<ExprId> {
+        let parsed = self.world.file(file).parsed;
+        self.continued
+            .entry(file)
+            .or_insert_with(|| {
+                let mut continued = HashMap::new();
+                for call in &parsed.calls {
+                    if let Expr::Call { callee, .. } = parsed.expr(call.expr)
+                        && let Expr::Member(object, _) = parsed.expr(*callee)
+                    {
+                        continued.insert(*object, call.expr);
+                    }
+                }
+                continued
+            })
+            .get(&result)
+            .copied()
+    }
 }

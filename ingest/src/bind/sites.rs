@@ -61,11 +61,11 @@ impl Evaluator<'_, '_> {
             }
             let (callee, arguments) = self.unwrapped(file, *callee, arguments);
             let value = self.expr(file, callee);
-            let found = if matches!(&value, Value::Global(name) if &**name == "fetch") {
-                self.fetch(file, call, arguments)
-            } else {
-                self.called_vendor(file, call, &value, arguments, &collector.continued)
-                    .or_else(|| self.wrapped(file, &value, arguments, wrappers))
+            let found = match self.as_http(&value) {
+                Some(http) => self.requested(file, call, &http, arguments),
+                None => self
+                    .called_vendor(file, call, &value, arguments, &collector.continued)
+                    .or_else(|| self.wrapped(file, &value, arguments, wrappers)),
             };
             match found {
                 Some(found) => self.write(&mut collector, call, callee, found),
@@ -193,6 +193,12 @@ impl Evaluator<'_, '_> {
             Meaning::Unknown => {
                 // A step of a builder is nothing by itself; what it leads to is.
                 if continued.contains(&call.expr) || package.leads_on(&vendor.chain) || vendor.chain.contains("()") {
+                    return None;
+                }
+                // A member of a method is a function's own, or a mock's (`create.mockResolvedValue(…)`).
+                if let Some((method, _)) = vendor.chain.rsplit_once('.')
+                    && matches!(package.meaning(edition, method), Meaning::Operation(..) | Meaning::Dispatch(_))
+                {
                     return None;
                 }
                 found.reason = format!("{} is not in the catalog of {}", vendor.chain, package.name);

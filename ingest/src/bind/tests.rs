@@ -771,3 +771,61 @@ fn objects_that_hold_themselves_are_evaluated_in_bounded_time() {
     text.push_str("x.self.self.stripe.charges.create({ ...x });\nclass A { b = this.b ?? this.c; c = this.b; }\nnew A().b.c.d();\n");
     assert_eq!(bound_in(&text), Vec::<String>::new());
 }
+
+#[test]
+fn plain_requests_show_the_keys_of_bodies_and_queries_and_what_is_read_of_the_answer() {
+    let shown = |text: &str| {
+        let site = only(text);
+        let keys = |all: &[String]| all.join(" ");
+        let complete = if site.args_complete { "all" } else { "some" };
+        format!("{} | {complete} | {}", keys(&site.args_keys), keys(&site.response_fields_read))
+    };
+    let url = "https://api.stripe.com/v1/charges";
+    let cases = [
+        (
+            format!("import a from 'axios'; const {{ data }} = await a.post('{url}', {{ amount: 1 }}); data.id;"),
+            "amount | all | data.id",
+        ),
+        (
+            format!("import a from 'axios'; (await a.get('{url}', {{ params: {{ limit: 1 }} }})).data.has_more;"),
+            "limit | all | data.has_more",
+        ),
+        (format!("import a from 'axios'; a.get('{url}', options);"), " | some | "),
+        (
+            format!("import g from 'got'; (await g.post('{url}', {{ json: {{ amount: 1 }} }}).json()).id;"),
+            "amount | all | id",
+        ),
+        (
+            format!("import s from 'superagent'; (await s.post('{url}').set('a', 'b').send({{ amount: 1 }})).body.id;"),
+            "amount | all | body.id",
+        ),
+        (
+            format!("fetch('{url}', {{ method: 'POST', body: new URLSearchParams({{ amount: '1' }}).toString() }});"),
+            "amount | all | ",
+        ),
+        (
+            "import h from 'https'; h.request({ host: 'api.stripe.com', path: '/v1/charges', method: 'POST' });"
+                .to_owned(),
+            " | some | ",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(shown(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_version_and_the_envelope_of_plain_requests_are_their_clients() {
+    let analysis = analysed(&[(
+        "a.ts",
+        r#"import axios from "axios";
+const stripe = axios.create({ baseURL: "https://api.stripe.com/v1", headers: { "Stripe-Version": "2024-06-20" } });
+stripe.get("/charges");
+fetch("https://api.stripe.com/v1/charges");
+"#,
+    )]);
+    let mut clients: Vec<_> =
+        analysis.clients.iter().map(|it| (it.envelope.as_deref(), it.api_version.as_deref())).collect();
+    clients.sort_unstable();
+    assert_eq!(clients, [(None, None), (Some("data"), Some("2024-06-20"))]);
+}

@@ -2,8 +2,8 @@
 
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
-use crate::catalog::{UrlPart, UrlPattern};
-use crate::parse::{Argument, Expr, ExprId, Origin, Step, TextPart};
+use crate::catalog::{Join, UrlPart, UrlPattern};
+use crate::parse::{Argument, Expr, ExprId, Origin, ParsedFile, Step, TextPart};
 
 /// Texts in texts, followed this far.
 const DEEPEST: u32 = 16;
@@ -19,6 +19,8 @@ pub(super) enum Piece {
     Value,
     /// A value of the environment.
     Environment,
+    /// A value that may be any number of segments.
+    Rest,
 }
 
 /// One reading of a text.
@@ -47,6 +49,10 @@ impl Evaluator<'_, '_> {
         let parsed = world.file(file).parsed;
         match parsed.expr(expr) {
             Expr::Text(name, _) => vec![vec![Piece::Known(parsed.name(*name).to_owned())]],
+            Expr::Literal(Some(digest)) => match self.catalog.word(*digest) {
+                Some(segment) => vec![vec![Piece::Known(segment.to_owned())]],
+                None => unknown(),
+            },
             Expr::Template(parts) => {
                 let mut all: Vec<Text> = vec![Vec::new()];
                 for part in parts {
@@ -82,14 +88,7 @@ impl Evaluator<'_, '_> {
                 match &it.origin {
                     Origin::Parameter(function, at, steps) => {
                         let Some((caller, argument)) = self.argument(file, *function, *at) else { return unknown() };
-                        let names: Option<Vec<&str>> = steps
-                            .iter()
-                            .map(|step| match step {
-                                Step::Member(name) => Some(parsed.name(*name)),
-                                _ => None,
-                            })
-                            .collect();
-                        let Some(names) = names else { return unknown() };
+                        let Some(names) = member_names(parsed, steps) else { return unknown() };
                         self.outside(|this| {
                             if names.is_empty() {
                                 return this.readings(caller, argument, depth + 1);
@@ -100,7 +99,16 @@ impl Evaluator<'_, '_> {
                             }
                         })
                     }
-                    Origin::Value(value, steps) if steps.is_empty() => self.readings(file, *value, depth + 1),
+                    Origin::Value(value, steps) => {
+                        let Some(names) = member_names(parsed, steps) else { return unknown() };
+                        if names.is_empty() {
+                            return self.readings(file, *value, depth + 1);
+                        }
+                        match self.option(file, *value, &names.join(".")) {
+                            Some((file, expr)) => self.readings(file, expr, depth + 1),
+                            None => unknown(),
+                        }
+                    }
                     Origin::Import { specifier, name } => {
                         let Some(target) = world.file(file).targets.get(specifier) else { return unknown() };
                         match self.exported_text(*target, parsed.name(*name)) {
@@ -125,10 +133,16 @@ impl Evaluator<'_, '_> {
                         Some((file, expr)) => self.readings(file, expr, depth + 1),
                         None => unknown(),
                     },
-                    Value::Instance(there, class) => match self.field(there, class, name) {
+                    Value::Instance(there, class) => match self.field(there, class, name, false) {
                         Some(expr) => self.readings(there, expr, depth + 1),
                         None => unknown(),
                     },
+                    Value::Class(there, class) => match self.field(there, class, name, true) {
+                        Some(expr) => self.readings(there, expr, depth + 1),
+                        None => unknown(),
+                    },
+                    // `new URL(…).href`
+                    _ if name == "href" => self.readings(file, *object, depth + 1),
                     _ => unknown(),
                 }
             }
@@ -212,20 +226,25 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn field(&mut self, file: FileId, class: u32, name: &str) -> Option<ExprId> {
+    fn field(&mut self, file: FileId, class: u32, name: &str, is_static: bool) -> Option<ExprId> {
         use crate::parse::MemberKind;
         let parsed = self.world.file(file).parsed;
         let it = parsed.classes.get(class as usize)?;
         let mut values: Vec<ExprId> = it
             .members
             .iter()
-            .filter(|member| parsed.name(member.name) == name)
+            .filter(|member| member.is_static == is_static && parsed.name(member.name) == name)
             .filter_map(|member| match member.kind {
                 MemberKind::Field(_, value) => value,
-                _ => None,
+                MemberKind::Getter(function) => match parsed.functions.get(function as usize)?.returns.as_slice() {
+                    [value] => Some(*value),
+                    _ => None,
+                },
+                MemberKind::Method(_) => None,
             })
             .collect();
-        values.extend(it.assigned.iter().filter(|(key, _)| parsed.name(*key) == name).map(|(_, value)| *value));
+        let assigned = if is_static { &[][..] } else { it.assigned.as_slice() };
+        values.extend(assigned.iter().filter(|(key, _)| parsed.name(*key) == name).map(|(_, value)| *value));
         match values.as_slice() {
             [value] => Some(*value),
             _ => None,
@@ -261,13 +280,53 @@ impl Evaluator<'_, '_> {
     }
 }
 
+/// The names of a destructuring pattern that only goes into members.
+fn member_names<'f>(parsed: &'f ParsedFile, steps: &[Step]) -> Option<Vec<&'f str>> {
+    steps
+        .iter()
+        .map(|step| match step {
+            Step::Member(name) => Some(parsed.name(*name)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A base and a URL that continues it, as a library joins them.
+pub(super) fn joined(base: &Text, url: &Text, join: Join) -> Text {
+    let absolute = |text: &str| text.contains("://") || text.starts_with("//");
+    if matches!(url.first(), Some(Piece::Known(text)) if absolute(text)) {
+        return url.clone();
+    }
+    let mut all = base.clone();
+    let ends_with_slash = matches!(all.last(), Some(Piece::Known(text)) if text.ends_with('/'));
+    match url.first() {
+        None => {}
+        Some(Piece::Known(text)) => {
+            if !ends_with_slash && !text.starts_with(['/', '?']) {
+                all.push(Piece::Known("/".to_owned()));
+            }
+            let rest = if ends_with_slash { text.trim_start_matches('/') } else { text };
+            all.push(Piece::Known(rest.to_owned()));
+        }
+        Some(first) => {
+            if !ends_with_slash {
+                all.push(Piece::Known("/".to_owned()));
+            }
+            // Where paths may start with a slash, a path is more likely than a segment.
+            all.push(if join == Join::Prefix { first.clone() } else { Piece::Rest });
+        }
+    }
+    all.extend(url.iter().skip(1).cloned());
+    all
+}
+
 /// The text of a reading without unknown pieces.
 pub(super) fn known(text: &Text) -> Option<String> {
     let mut out = String::new();
     for piece in text {
         match piece {
             Piece::Known(known) => out.push_str(known),
-            Piece::Value | Piece::Environment => return None,
+            Piece::Value | Piece::Environment | Piece::Rest => return None,
         }
     }
     Some(out)
@@ -308,6 +367,7 @@ pub(super) fn path_parts<'t>(pieces: impl Iterator<Item = &'t Piece>, before: &s
                 parts.push(UrlPart::Literal(text.clone()));
                 before.push_str(text);
             }
+            Piece::Rest => parts.push(UrlPart::Anything),
             Piece::Value | Piece::Environment => {
                 // A value that does not start a segment may be more of the path, or a query.
                 parts.push(if before.ends_with('/') { UrlPart::Value } else { UrlPart::Anything });

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::catalog::ShapeId;
+use crate::catalog::{HttpId, ShapeId};
 use crate::parse::{ClassId, ExprId, FunctionId, SymbolIndex, TypeId};
 
 /// Position of a file in the project.
@@ -21,6 +21,8 @@ pub(super) enum Value {
     Namespace(Rc<str>),
     /// A value out of a vendor's package.
     Vendor(Rc<Vendor>),
+    /// A library that makes plain requests, a client of it, or a member of that.
+    Http(Rc<Http>),
     /// The namespace of a file.
     Module(FileId),
     /// A function.
@@ -56,6 +58,16 @@ pub(super) struct Vendor {
     pub(super) made: Option<(FileId, ExprId)>,
     /// The way here.
     pub(super) trail: Option<Rc<Trail>>,
+}
+
+/// A client of a library that makes plain requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Http {
+    pub(super) library: HttpId,
+    /// The member that was taken of it: `get` of `axios.get`.
+    pub(super) member: Option<Rc<str>>,
+    /// The options that it was made with, the outermost first.
+    pub(super) made_with: Vec<(FileId, ExprId)>,
 }
 
 /// A step of the way that a value took, and the steps before it.
@@ -136,6 +148,7 @@ impl Value {
             (Self::Vendor(a), Self::Vendor(b)) => a.same(b),
             (Self::Global(a), Self::Global(b)) | (Self::Namespace(a), Self::Namespace(b)) => a == b,
             (Self::Module(a), Self::Module(b)) => a == b,
+            (Self::Http(a), Self::Http(b)) => a == b,
             (Self::Function(a, x), Self::Function(b, y))
             | (Self::Class(a, x), Self::Class(b, y))
             | (Self::Instance(a, x), Self::Instance(b, y))

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use semver::Version;
 use sha2::{Digest, Sha256};
@@ -9,6 +10,7 @@ use sync_core::operation::erase;
 
 use super::Catalog;
 use super::file::{ArgumentsFile, DispatchFile, DispatchKind, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile};
+use super::http::{self, HttpLibraries};
 use super::model::{
     Arguments, ChainEntry, ClientOptions, ClientShape, Dispatch, Edition, Module, OperationEntry, Package, PackageId,
     Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
@@ -66,12 +68,16 @@ pub(super) fn from_folder(dir: &Path) -> Result<Catalog, CatalogError> {
 /// Files must come sorted by name: the version is a hash over them in order.
 pub(super) fn from_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Catalog, CatalogError> {
     let mut hasher = Sha256::new();
-    let mut parsed = vec![];
-    for (name, text) in files {
+    let mut add = |name: &str, text: &str| {
         for part in [name, text] {
             hasher.update((part.len() as u64).to_be_bytes());
             hasher.update(part.as_bytes());
         }
+    };
+    let mut parsed = vec![];
+    add(http::FILE.0, http::FILE.1);
+    for (name, text) in files {
+        add(name, text);
         let file: VendorFile = serde_json::from_str(text)
             .map_err(|e| CatalogError::Malformed { file: name.to_owned(), reason: e.to_string() })?;
         if file.format != FORMAT {
@@ -88,6 +94,8 @@ pub(super) fn from_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) ->
         modules: HashMap::new(),
         routes: vec![],
         hosts: vec![],
+        http: HttpLibraries::read(http::FILE.0, http::FILE.1)?,
+        words: OnceLock::new(),
     };
     let names = declare(&mut catalog, &parsed)?;
     let mut package = 0;

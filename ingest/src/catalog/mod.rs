@@ -5,6 +5,7 @@
 mod check;
 mod embedded;
 mod file;
+mod http;
 mod load;
 mod model;
 mod route;
@@ -19,12 +20,13 @@ use std::sync::OnceLock;
 use sync_core::operation::Operation;
 
 pub use check::check;
+pub use http::{HttpCall, HttpId, HttpLibraries, HttpLibrary, HttpOptions, Join};
 pub use load::CatalogError;
 pub use model::{
     Arguments, ChainSegment, ClientOptions, ClientShape, Dispatch, Edition, Meaning, Module, OperationEntry, Package,
     PackageId, Server, Shape, ShapeId, Source, Suffix, SuffixKind, UrlPart, UrlPattern, Vendor, VendorId, chain_text,
 };
-use route::Route;
+use route::{Route, Segment};
 
 /// Vendor facts, resolved and indexed.
 #[derive(Debug)]
@@ -36,6 +38,9 @@ pub struct Catalog {
     modules: HashMap<String, Module>,
     routes: Vec<Vec<Route>>,
     hosts: Vec<(Server, VendorId)>,
+    http: HttpLibraries,
+    /// Literal segments of all routes by their digests, made when first asked for.
+    words: OnceLock<HashMap<u64, String>>,
 }
 
 impl Catalog {
@@ -165,6 +170,26 @@ impl Catalog {
     pub fn vendor_of_host(&self, host: &str) -> Option<&Vendor> {
         let host = host.to_ascii_lowercase();
         self.hosts.iter().find(|(server, _)| server.covers(&host)).map(|(_, vendor)| self.vendor(*vendor))
+    }
+
+    /// The libraries that make plain requests.
+    pub fn http(&self) -> &HttpLibraries {
+        &self.http
+    }
+
+    /// The segment of a path that this is the digest of, where a vendor has such a path. Most words of a source are
+    /// kept as digests only; those that a vendor publishes as parts of its URLs are no secret.
+    pub fn word(&self, digest: u64) -> Option<&str> {
+        let words = self.words.get_or_init(|| {
+            let literals = self.routes.iter().flatten().flat_map(|route| &route.segments);
+            let literals = literals.filter_map(|segment| match segment {
+                Segment::Literal(text) => Some(text),
+                _ => None,
+            });
+            let distinct: std::collections::HashSet<&String> = literals.collect();
+            distinct.into_iter().map(|text| (crate::parse::digest(text), text.clone())).collect()
+        });
+        words.get(&digest).map(String::as_str)
     }
 
     /// Argument keys of an operation whose literal values are worth a digest.

@@ -24,6 +24,7 @@ use oxc_span::SourceType;
 use crate::language::Language;
 
 pub use facts::*;
+pub(crate) use text::digest;
 
 /// Why a file has no facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

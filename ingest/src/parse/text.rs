@@ -18,7 +18,7 @@ pub(super) fn may_keep(text: &str) -> bool {
 }
 
 /// The first 8 bytes of the digest that stands for a literal (`sync_core::graph::short_hash` of the one text).
-pub(super) fn digest(text: &str) -> u64 {
+pub(crate) fn digest(text: &str) -> u64 {
     let mut hasher = Sha256::new();
     hasher.update((text.len() as u64).to_be_bytes());
     hasher.update(text.as_bytes());

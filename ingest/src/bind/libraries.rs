@@ -1,0 +1,70 @@
+//! Libraries that make plain requests, as values: what importing one gives, its members, and clients made of it.
+
+use std::rc::Rc;
+
+use super::eval::Evaluator;
+use super::value::{FileId, Http, Value};
+use crate::catalog::HttpId;
+use crate::parse::{Expr, ExprId};
+
+/// Clients made of clients, followed this far.
+const MOST_MADE: usize = 8;
+
+impl Evaluator<'_, '_> {
+    /// What a library exports under a name; `*` and `=` are the client, which its namespace stands for.
+    pub(super) fn http_export(&self, specifier: &str, name: &str) -> Value {
+        match self.catalog.http().of_module(specifier) {
+            Some(library) if matches!(name, "*" | "=") => client(library),
+            Some(library) => self.http_member(&Http { library, member: None, made_with: Vec::new() }, name),
+            None => Value::Unknown,
+        }
+    }
+
+    /// A member of a client.
+    pub(super) fn http_member(&self, http: &Http, name: &str) -> Value {
+        let library = self.catalog.http().library(http.library);
+        if http.member.is_some() {
+            return Value::Unknown;
+        }
+        if library.knows(name) {
+            return Value::Http(Rc::new(Http { member: Some(name.into()), ..http.clone() }));
+        }
+        if name == "default" || library.itself.iter().any(|itself| itself == name) {
+            return Value::Http(Rc::new(http.clone()));
+        }
+        Value::Unknown
+    }
+
+    /// What a call gives where it makes no request.
+    pub(super) fn http_made(&mut self, http: &Http, file: FileId, call: ExprId) -> Value {
+        let library = self.catalog.http().library(http.library);
+        let Some(member) = &http.member else { return Value::Unknown };
+        let Expr::Call { arguments, .. } = self.world.file(file).parsed.expr(call) else { return Value::Unknown };
+        if library.passes.iter().any(|known| **known == **member) {
+            return arguments.first().map_or(Value::Unknown, |argument| self.expr(file, argument.value));
+        }
+        let Some(options) = library.makers.get(&**member) else { return Value::Unknown };
+        if http.made_with.len() >= MOST_MADE {
+            return Value::Unknown;
+        }
+        let mut made_with = http.made_with.clone();
+        made_with.extend(arguments.get(*options).map(|argument| (file, argument.value)));
+        Value::Http(Rc::new(Http { library: http.library, member: None, made_with }))
+    }
+
+    /// The library behind a value that can be called for a request.
+    pub(super) fn as_http(&self, value: &Value) -> Option<Rc<Http>> {
+        match value {
+            Value::Http(http) => Some(Rc::clone(http)),
+            Value::Global(name) => match client(self.catalog.http().of_global(name)?) {
+                Value::Http(http) => Some(http),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+fn client(library: HttpId) -> Value {
+    Value::Http(Rc::new(Http { library, member: None, made_with: Vec::new() }))
+}
