@@ -8,11 +8,12 @@ use sync_core::graph::{End, Header, NotCanonical, PartialReason, SNAPSHOT_FORMAT
 use sync_core::text::shown;
 
 use crate::analyze::{Analysis, Project, analyze};
+use crate::cache::Cache;
 use crate::catalog::{Catalog, CatalogError};
 use crate::gate::{Gate, Refusal};
 use crate::parse::ParsedFile;
 use crate::pins::Pins;
-use crate::pool::{self, Outcome, ParseCommand, PoolError};
+use crate::pool::{self, Outcome, Outcomes, ParseCommand, PoolError};
 use crate::snapshot::{ANALYZER, WriteError, Writer};
 use crate::tree::{OpenError, Tree};
 use crate::walk::{self, Limits, Report, SourceEntry, Walked};
@@ -34,6 +35,8 @@ pub struct IndexOptions {
     pub home: Option<PathBuf>,
     /// A folder of catalog files instead of the embedded catalog.
     pub catalog: Option<PathBuf>,
+    /// Folder in which the facts of files are kept from one index to the next.
+    pub cache: Option<PathBuf>,
     /// How a parse child is started.
     pub parse: ParseCommand,
     /// How many parse children.
@@ -53,6 +56,12 @@ pub struct IndexSummary {
     pub partial: bool,
     /// Why, counted.
     pub partial_reasons: Vec<PartialReason>,
+    /// Files that were given to a parser.
+    pub parsed: usize,
+    /// Files of which the cache knew what a parser would say.
+    pub cached: usize,
+    /// What kept the cache from being used or written.
+    pub cache_problem: Option<String>,
     /// Counts and digest of the snapshot.
     pub end: End,
 }
@@ -116,7 +125,8 @@ impl IndexError {
     }
 }
 
-/// Indexes a tree and writes its snapshot. The same tree, catalog and options give the same bytes.
+/// Indexes a tree and writes its snapshot. The same tree, catalog and options give the same bytes,
+/// whatever the cache holds.
 pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progress) -> Result<IndexSummary, IndexError> {
     let refused = |refusal| IndexError::Refused { path: shown(&options.path.to_string_lossy(), 200), refusal };
     refuse_early(options).map_or(Ok(()), |refusal| Err(refused(refusal)))?;
@@ -133,18 +143,22 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     progress.found(candidates.len());
 
     // Lockfiles can be large; they are read while the children parse.
+    let cache = options.cache.as_deref().map(Cache::open);
     let (pinned, outcomes) = std::thread::scope(|scope| {
         let pinned = scope.spawn(|| Pins::read(&manifests));
-        let outcomes = pool::parse_files(&options.parse, options.parsers, &tree, &candidates, progress);
+        let (parse, cache) = (&options.parse, cache.as_ref());
+        let outcomes = pool::parse_files(parse, options.parsers, &tree, &candidates, cache, progress);
         (pinned.join(), outcomes)
     });
+    let Outcomes { outcomes, parsed, cached } = outcomes?;
+    let cache_problem = cache.and_then(Cache::finish);
     let (pins, problems) = pinned.map_err(|_| PoolError::Worker)?;
     for problem in problems {
         tracing::warn!(path = problem.path, detail = problem.detail, "a manifest pins nothing");
         report.note(problem.reason, &problem.path);
     }
     let paths = candidates.into_iter().map(|candidate| candidate.path);
-    let files = sort_outcomes(paths.zip(outcomes?), &mut report);
+    let files = sort_outcomes(paths.zip(outcomes), &mut report);
     let analysis = analyze(&Project { files: &files, manifests: &manifests, pins: &pins, catalog })?;
     drop(files);
 
@@ -171,6 +185,9 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
         ref_name: header.ref_name,
         partial: header.partial,
         partial_reasons: header.partial_reasons,
+        parsed,
+        cached,
+        cache_problem,
         end,
     })
 }

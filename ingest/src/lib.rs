@@ -4,6 +4,7 @@
 
 pub mod analyze;
 mod bind;
+pub mod cache;
 pub mod catalog;
 pub mod cli;
 pub mod feed;

@@ -4,6 +4,7 @@
 //! recorded at the file it had, a new child takes over, and the other files are none the worse for it.
 
 mod child;
+mod recall;
 mod serve;
 mod wire;
 
@@ -17,9 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub use serve::serve;
 
+use crate::cache::{Cache, Key};
 use crate::index::Progress;
 use crate::parse::ParsedFile;
-use crate::tree::{Reader, Tree};
+use crate::tree::{Node, Reader, Tree};
 use crate::walk::{self, Candidate, SourceEntry};
 use child::{Answer, Child};
 
@@ -47,6 +49,17 @@ pub enum Outcome {
     Failed(&'static str),
 }
 
+/// What became of the candidates.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// Of each, in their order.
+    pub outcomes: Vec<Outcome>,
+    /// How many a child was asked about.
+    pub parsed: usize,
+    /// How many the cache knew.
+    pub cached: usize,
+}
+
 /// Children cannot be had at all.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
@@ -70,21 +83,24 @@ enum Reply {
     Refused,
 }
 
-/// Reads and parses the candidates, `workers` at a time; what became of each, in their order.
+/// Reads and parses the candidates, `workers` at a time. What the cache knows is not parsed, and of a commit not even
+/// read; no child is started where it knows everything.
 pub fn parse_files(
     command: &ParseCommand,
     workers: NonZeroUsize,
     tree: &Tree,
     candidates: &[Candidate],
+    cache: Option<&Cache>,
     progress: &dyn Progress,
-) -> Result<Vec<Outcome>, PoolError> {
-    let shared = Shared { next: AtomicUsize::new(0), done: AtomicUsize::new(0), stop: AtomicBool::new(false) };
+) -> Result<Outcomes, PoolError> {
+    let shared = Shared::default();
     let workers = workers.get().min(candidates.len());
     let results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers)
             .map(|_| {
                 scope.spawn(|| {
-                    let worker = Worker { command, candidates, reader: tree.reader(), shared: &shared, progress };
+                    let reader = tree.reader();
+                    let worker = Worker { command, candidates, reader, cache, shared: &shared, progress };
                     let result = worker.run();
                     if result.is_err() {
                         shared.stop.store(true, Ordering::Relaxed);
@@ -99,12 +115,16 @@ pub fn parse_files(
     for (job, outcome) in results.into_iter().flatten() {
         outcomes[job] = Some(outcome);
     }
-    outcomes.into_iter().collect::<Option<Vec<_>>>().ok_or(PoolError::Worker)
+    let outcomes = outcomes.into_iter().collect::<Option<Vec<_>>>().ok_or(PoolError::Worker)?;
+    Ok(Outcomes { outcomes, parsed: shared.parsed.into_inner(), cached: shared.cached.into_inner() })
 }
 
+#[derive(Default)]
 struct Shared {
     next: AtomicUsize,
     done: AtomicUsize,
+    parsed: AtomicUsize,
+    cached: AtomicUsize,
     stop: AtomicBool,
 }
 
@@ -113,6 +133,7 @@ struct Worker<'a> {
     command: &'a ParseCommand,
     candidates: &'a [Candidate],
     reader: Reader<'a>,
+    cache: Option<&'a Cache>,
     shared: &'a Shared,
     progress: &'a dyn Progress,
 }
@@ -121,32 +142,38 @@ struct Worker<'a> {
 struct Job {
     index: usize,
     entry: SourceEntry,
+    key: Option<Key>,
     frame: Vec<u8>,
 }
 
 impl Worker<'_> {
     fn run(&self) -> Result<Vec<(usize, Outcome)>, PoolError> {
         let mut outcomes = Vec::new();
-        let mut child = Child::start(self.command)?;
+        let mut child = None;
         // Files that are with the child, oldest first, and files that a dying child had not begun.
         let mut asked: VecDeque<Job> = VecDeque::new();
         let mut again: VecDeque<Job> = VecDeque::new();
         loop {
-            while child.waiting() < AHEAD {
+            while asked.len() < AHEAD {
                 let Some(job) = again.pop_front().or_else(|| self.next_job(&mut outcomes)) else { break };
+                let child = match &mut child {
+                    Some(child) => child,
+                    none => none.insert(Child::start(self.command)?),
+                };
                 child.ask(&job.frame);
                 asked.push_back(job);
             }
-            let Some(answer) = child.answer() else { return Ok(outcomes) };
+            let Some(answer) = child.as_mut().and_then(Child::answer) else { return Ok(outcomes) };
             let Some(job) = asked.pop_front() else { return Err(PoolError::Worker) };
             match answer {
-                Answer::Reply(reply) => outcomes.push((job.index, outcome(job.entry, &reply))),
+                Answer::Reply(reply) => outcomes.push((job.index, self.hear(job, &reply))),
                 Answer::Died(reason) => {
                     outcomes.push((job.index, Outcome::Failed(reason)));
                     again.extend(asked.drain(..));
-                    child = Child::start(self.command)?;
+                    child = None;
                 }
             }
+            self.shared.parsed.fetch_add(1, Ordering::Relaxed);
             self.count_one();
         }
     }
@@ -171,13 +198,26 @@ impl Worker<'_> {
 
     fn load(&self, index: usize, candidate: &Candidate) -> Result<Job, Outcome> {
         use crate::tree::ReadError;
+        // The id of a git object says what is in it.
+        if let Node::Object(id) = &candidate.node
+            && let Some(outcome) = self.recall(candidate, &id.to_hex().to_string())
+        {
+            return Err(outcome);
+        }
         let content = self.reader.read(&candidate.path, &candidate.node, walk::SOURCE_BYTES).map_err(|error| {
             Outcome::Failed(match error {
                 ReadError::TooLarge(_) => "too_large",
                 ReadError::Unreadable(_) => "unreadable",
             })
         })?;
+        if matches!(candidate.node, Node::Path)
+            && let Some(outcome) = self.recall(candidate, &content.hash)
+        {
+            return Err(outcome);
+        }
+        let key = self.cache.and_then(|_| Key::new(&content.hash, &candidate.path, candidate.language));
         if let Some(reason) = walk::refuse_content(&content.bytes) {
+            self.keep(key, || recall::skipped(reason));
             return Err(Outcome::Skipped(reason));
         }
         let frame = wire::request(&candidate.path, candidate.language, &content.bytes)
@@ -188,7 +228,28 @@ impl Worker<'_> {
             content_hash: content.hash,
             bytes: content.bytes.len() as u64,
         };
-        Ok(Job { index, entry, frame })
+        Ok(Job { index, entry, key, frame })
+    }
+
+    /// What a child said of a file. That is kept; what killed one is not, since it may have been the machine.
+    fn hear(&self, job: Job, reply: &[u8]) -> Outcome {
+        let Ok(said) = postcard::from_bytes::<Reply>(reply) else { return Outcome::Failed("parse_crash") };
+        self.keep(job.key, || recall::replied(job.entry.bytes, reply));
+        said.outcome(job.entry)
+    }
+
+    /// What the cache knows of a candidate.
+    fn recall(&self, candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
+        let key = Key::new(content_hash, &candidate.path, candidate.language)?;
+        let outcome = recall::outcome(&self.cache?.get(&key)?, candidate, content_hash)?;
+        self.shared.cached.fetch_add(1, Ordering::Relaxed);
+        Some(outcome)
+    }
+
+    fn keep(&self, key: Option<Key>, payload: impl FnOnce() -> Vec<u8>) {
+        if let Some((cache, key)) = self.cache.zip(key) {
+            cache.put(key, &payload());
+        }
     }
 
     fn count_one(&self) {
@@ -196,11 +257,12 @@ impl Worker<'_> {
     }
 }
 
-fn outcome(entry: SourceEntry, reply: &[u8]) -> Outcome {
-    match postcard::from_bytes(reply) {
-        Ok(Reply::Parsed(parsed)) => Outcome::Parsed(entry, parsed),
-        Ok(Reply::Refused) => Outcome::Failed("parse_error"),
-        Err(_) => Outcome::Failed("parse_crash"),
+impl Reply {
+    fn outcome(self, entry: SourceEntry) -> Outcome {
+        match self {
+            Self::Parsed(parsed) => Outcome::Parsed(entry, parsed),
+            Self::Refused => Outcome::Failed("parse_error"),
+        }
     }
 }
 
@@ -222,8 +284,10 @@ mod tests {
         std::fs::write(folder.path().join("a.ts"), "export {}").unwrap();
         let tree = Tree::open(folder.path(), None).unwrap();
         let walked = walk::walk(&tree, walk::Limits::default());
-        let outcomes = parse_files(command, NonZeroUsize::MIN, &tree, &walked.candidates, &crate::index::Silent)?;
+        let candidates = &walked.candidates;
+        let outcomes = parse_files(command, NonZeroUsize::MIN, &tree, candidates, None, &crate::index::Silent)?;
         Ok(outcomes
+            .outcomes
             .into_iter()
             .map(|outcome| match outcome {
                 Outcome::Parsed(..) => "parsed",
@@ -270,6 +334,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tree = Tree::open(folder.path(), None).unwrap();
         let command = ParseCommand { executable: "/nonexistent".into(), args: vec![] };
-        assert!(parse_files(&command, NonZeroUsize::MIN, &tree, &[], &crate::index::Silent).unwrap().is_empty());
+        let none = parse_files(&command, NonZeroUsize::MIN, &tree, &[], None, &crate::index::Silent).unwrap();
+        assert!(none.outcomes.is_empty());
     }
 }

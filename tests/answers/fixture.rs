@@ -24,6 +24,7 @@ async fn indexed() -> World {
         path: fixture("billing"),
         rev: None,
         ref_name: None,
+        cache: None,
         gate: "on",
         known: None,
     };

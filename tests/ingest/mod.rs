@@ -1,6 +1,7 @@
 //! `sync-ingest index` as a process: what it writes, what it refuses, and what cannot bring it down.
 
 mod bindings;
+mod cache;
 mod command_line;
 mod hostile;
 mod killers;

@@ -47,6 +47,9 @@ pub struct IndexArgs {
     /// Folder of catalog files instead of the embedded catalog.
     #[arg(long, value_name = "DIR")]
     catalog: Option<PathBuf>,
+    /// Folder that keeps what is known of each file, so that the next index parses only what changed.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
     /// Where to write; `-` is stdout, a name ending in `.zst` is compressed [default: -].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -102,6 +105,7 @@ fn write_snapshot(args: &IndexArgs, parse: ParseCommand) -> anyhow::Result<Optio
         gate: args.gate.parse().unwrap_or(Gate::On),
         home: std::env::home_dir(),
         catalog: args.catalog.clone(),
+        cache: args.cache.clone(),
         parse,
         parsers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         limits: Limits { sources: args.max_files, entries: args.max_entries, ..Limits::default() },
@@ -159,16 +163,21 @@ fn enter_limits() -> Result<(), String> {
     Ok(())
 }
 
-/// One line on a terminal, and why an index is partial in any case.
+/// One line on a terminal; in any case why an index is partial and why the next one will not be faster.
 fn tell(summary: &IndexSummary) {
     let mut stderr = io::stderr();
     for reason in &summary.partial_reasons {
         let first = reason.files.first().map(|file| format!(", such as `{file}`")).unwrap_or_default();
         let _ = writeln!(stderr, "partial: {} × {}{first}", reason.count, reason.reason);
     }
+    if let Some(problem) = &summary.cache_problem {
+        let next = "check the folder's permissions and free space; the index is none the worse for it";
+        let _ = writeln!(stderr, "warning: {problem}; next: {next}");
+    }
     if stderr.is_terminal() {
-        let end = &summary.end;
-        let _ = writeln!(stderr, "{} files, {} symbols, {} call sites", end.files, end.symbols, end.call_sites);
+        let (end, parsed) = (&summary.end, summary.parsed);
+        let (files, symbols, call_sites) = (end.files, end.symbols, end.call_sites);
+        let _ = writeln!(stderr, "{files} files ({parsed} parsed), {symbols} symbols, {call_sites} call sites");
     }
 }
 

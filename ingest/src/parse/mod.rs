@@ -45,7 +45,7 @@ pub enum ParseFailure {
     },
 }
 
-/// Reads one file. `path` only tells declaration files and module kinds apart; it is not opened.
+/// Reads one file. Of `path` only [`is_declaration`] counts; it is not opened.
 pub fn parse(path: &str, language: Language, bytes: &[u8]) -> Result<ParsedFile, ParseFailure> {
     let text = std::str::from_utf8(bytes).map_err(|_| ParseFailure::NotText { path: path.to_owned() })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -59,10 +59,15 @@ pub fn parse(path: &str, language: Language, bytes: &[u8]) -> Result<ParsedFile,
     Ok(lower::lower(&parsed.program, &semantic, text))
 }
 
+/// Whether a file has declarations alone by its name. Beside its bytes and language all that its facts depend on, and
+/// so a part of the key under which they are cached.
+pub fn is_declaration(path: &str) -> bool {
+    path.ends_with(".d.ts") || path.ends_with(".d.mts") || path.ends_with(".d.cts")
+}
+
 fn source_type(path: &str, language: Language) -> SourceType {
-    let declaration = path.ends_with(".d.ts") || path.ends_with(".d.mts") || path.ends_with(".d.cts");
     match language {
-        Language::TypeScript if declaration => SourceType::d_ts(),
+        Language::TypeScript if is_declaration(path) => SourceType::d_ts(),
         Language::TypeScript => SourceType::ts(),
         Language::Tsx => SourceType::tsx(),
         // Plain JavaScript files hold JSX more often than the `<T>x` casts that would conflict with it, and CommonJS

@@ -107,11 +107,6 @@ impl Child {
         }
     }
 
-    /// How many files it was given and has not answered.
-    pub(super) const fn waiting(&self) -> usize {
-        self.asked
-    }
-
     /// Gives it a file; the frame goes out while answers are waited for.
     pub(super) fn ask(&mut self, frame: &[u8]) {
         if self.asked == 0 {

@@ -9,6 +9,7 @@
 //! feed/        the signed feed of embedded records, and its key
 //! fixture/     the repository that is indexed when none is given
 //! mirrors/     bare clones of repositories given by URL
+//! caches/      what is known of each repository's files, so that only what changed is parsed
 //! ```
 
 use std::fs::{self, File, OpenOptions};

@@ -40,6 +40,7 @@ impl Start<'_> {
             // A mirror holds one commit, the one that was asked for.
             rev: self.args.rev.clone().filter(|_| !matches!(self.source, Source::Remote(_))),
             ref_name: self.args.rev.clone(),
+            cache: Some(self.data.private_folder("caches")?.join(cache_name(self.source.origin().as_deref()))),
             // The built-in one is a plain folder; anything else should be a git repository.
             gate: if *self.source == Source::Fixture { "on" } else { "auto" },
             known: current.as_ref().and_then(known),
@@ -149,6 +150,11 @@ impl Start<'_> {
 /// One mirror for each address and revision; which they are is in the registry.
 fn mirror_name(url: &str, rev: Option<&str>) -> String {
     hex::encode(&Sha256::digest(format!("{url} {}", rev.unwrap_or_default()))[..8])
+}
+
+/// One cache for each source: what is known of one's files is not looked up for another.
+fn cache_name(origin: Option<&str>) -> String {
+    origin.map_or_else(|| "fixture".to_owned(), |origin| hex::encode(&Sha256::digest(origin)[..8]))
 }
 
 async fn current_index(

@@ -23,6 +23,8 @@ pub struct IndexRequest {
     pub rev: Option<String>,
     /// Ref name for the header.
     pub ref_name: Option<String>,
+    /// Folder that keeps what is known of the files of this source, and of no other.
+    pub cache: Option<PathBuf>,
     /// `on` or `auto`.
     pub gate: &'static str,
     /// The last index of it: where the next would be the same, none is made.
@@ -60,6 +62,9 @@ pub async fn run(request: &IndexRequest) -> Result<Option<SnapshotFacts>, IndexC
     if let Some(Known { commit, analyzer, catalog }) = &request.known {
         command.arg(format!("--known={commit},{analyzer},{catalog}"));
     }
+    if let Some(cache) = &request.cache {
+        command.arg("--cache").arg(cache);
+    }
     if let Some(rev) = &request.rev {
         command.arg(format!("--rev={rev}"));
     }
@@ -93,7 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let executable = scripted(&folder, script);
         let path = "/repository".into();
-        run(&IndexRequest { executable, path, rev: None, ref_name: None, gate: "auto", known }).await
+        run(&IndexRequest { executable, path, rev: None, ref_name: None, cache: None, gate: "auto", known }).await
     }
 
     #[tokio::test]

@@ -1,0 +1,35 @@
+//! What the cache keeps of a file: its size and what a child said of it, or why it is no source.
+
+use super::{Outcome, Reply};
+use crate::walk::{Candidate, SourceEntry};
+
+/// Why a file is no source, as it is kept: a byte in place of everything else.
+const SKIPPED: [&str; 2] = ["binary", "generated"];
+
+/// Keeps that the bytes of a file say that it is no source.
+pub(super) fn skipped(reason: &str) -> Vec<u8> {
+    SKIPPED.iter().position(|known| *known == reason).and_then(|at| u8::try_from(at).ok()).into_iter().collect()
+}
+
+/// Keeps what a child said of a file of so many bytes.
+pub(super) fn replied(bytes: u64, reply: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(8 + reply.len());
+    payload.extend_from_slice(&bytes.to_le_bytes());
+    payload.extend_from_slice(reply);
+    payload
+}
+
+/// What was kept, as an outcome of this candidate.
+pub(super) fn outcome(payload: &[u8], candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
+    if let [skipped] = payload {
+        return SKIPPED.get(usize::from(*skipped)).map(|reason| Outcome::Skipped(reason));
+    }
+    let (bytes, reply) = payload.split_first_chunk::<8>()?;
+    let entry = SourceEntry {
+        path: candidate.path.clone(),
+        language: candidate.language,
+        content_hash: content_hash.to_owned(),
+        bytes: u64::from_le_bytes(*bytes),
+    };
+    Some(postcard::from_bytes::<Reply>(reply).ok()?.outcome(entry))
+}

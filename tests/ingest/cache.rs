@@ -1,0 +1,349 @@
+//! The parse cache: it saves reading and parsing, and never changes a byte of the snapshot.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use proptest::prelude::*;
+use sync_ingest::gate::Gate;
+use sync_ingest::index::{IndexOptions, Progress, Silent, index};
+use sync_ingest::pool::ParseCommand;
+use sync_ingest::walk::Limits;
+use tempfile::TempDir;
+
+use super::repository::Repository;
+use super::{EXECUTABLE, Snapshot, run_index};
+
+const FILES: [(&str, &str); 7] = [
+    ("package.json", r#"{"name":"acme","dependencies":{"stripe":"17.0.0"}}"#),
+    ("tsconfig.json", r#"{"compilerOptions":{"paths":{"@/*":["./src/*"]}}}"#),
+    (
+        "src/stripe.ts",
+        "import Stripe from 'stripe';\nexport const stripe = new Stripe(process.env.KEY!);\nexport * from './util';\n",
+    ),
+    (
+        "src/bill.ts",
+        "import { stripe } from '@/stripe';\nexport const bill = () => stripe.customers.create({ email: 'x' });\n",
+    ),
+    ("src/util.ts", "export function util() { return 1; }\n"),
+    ("src/types.d.ts", "export declare const kind: string;\n"),
+    ("src/gen.ts", "// @generated\nexport {};\n"),
+];
+/// Of [`FILES`], what is read as a source: the generated one is looked at but not parsed.
+const SOURCES: usize = 5;
+
+/// What came of an index.
+#[derive(Debug, PartialEq)]
+struct Made {
+    bytes: Vec<u8>,
+    parsed: usize,
+    cached: usize,
+    problem: Option<String>,
+}
+
+impl Made {
+    fn counts(&self) -> (usize, usize) {
+        assert_eq!(self.problem, None);
+        (self.parsed, self.cached)
+    }
+}
+
+fn options(path: &Path, cache: Option<&Path>) -> IndexOptions {
+    IndexOptions {
+        path: path.to_owned(),
+        rev: None,
+        ref_name: None,
+        repository: None,
+        gate: Gate::On,
+        home: None,
+        catalog: None,
+        cache: cache.map(Path::to_owned),
+        parse: ParseCommand { executable: EXECUTABLE.into(), args: vec!["parse".into()] },
+        parsers: NonZeroUsize::new(2).unwrap(),
+        limits: Limits::default(),
+    }
+}
+
+fn make(options: &IndexOptions, progress: &dyn Progress) -> Made {
+    let mut bytes = Vec::new();
+    let summary = index(options, &mut bytes, progress).unwrap();
+    Made { bytes, parsed: summary.parsed, cached: summary.cached, problem: summary.cache_problem }
+}
+
+fn cold(path: &Path) -> Vec<u8> {
+    make(&options(path, None), &Silent).bytes
+}
+
+/// An index with a cache, whose bytes must be those of one without.
+fn warm(path: &Path, cache: &Path) -> Made {
+    let made = make(&options(path, Some(cache)), &Silent);
+    assert!(made.bytes == cold(path), "the cache changes the snapshot");
+    made
+}
+
+fn packs(cache: &Path) -> Vec<PathBuf> {
+    let mut packs: Vec<_> = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path()).collect();
+    packs.sort();
+    packs
+}
+
+fn cache_folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cache");
+    (folder, path)
+}
+
+#[test]
+fn a_second_index_parses_nothing_and_starts_no_child() {
+    let folder = Repository::with(&FILES);
+    folder.commit();
+    let (_held, cache) = cache_folder();
+    assert_eq!(warm(folder.path(), &cache).counts(), (SOURCES - 1, 0));
+    let no_child = ParseCommand { executable: "/nonexistent".into(), args: vec![] };
+    let again = IndexOptions { parse: no_child, ..options(folder.path(), Some(&cache)) };
+    let again = make(&again, &Silent);
+    // The file that says it is generated was skipped before; that is remembered too.
+    assert_eq!(again.counts(), (0, SOURCES));
+    assert!(again.bytes == cold(folder.path()));
+}
+
+#[test]
+fn unchanged_files_of_a_commit_are_not_read() {
+    let folder = Repository::with(&FILES);
+    folder.commit();
+    let (_held, cache) = cache_folder();
+    let first = warm(folder.path(), &cache);
+    // Whoever reads the object now gets an error: its head, which tells its size, is kept, its content is not.
+    for file in ["src/stripe.ts", "src/gen.ts"] {
+        let blob = folder.git(&["rev-parse", &format!("HEAD:{file}")]);
+        let object = folder.path().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+        let whole = fs::read(&object).unwrap();
+        fs::remove_file(&object).unwrap();
+        fs::write(&object, &whole[..whole.len() - 8]).unwrap();
+    }
+    let without = Snapshot::read(cold(folder.path()));
+    assert_eq!(without.skips(), [("src/gen.ts", "unreadable"), ("src/stripe.ts", "unreadable")]);
+    let again = make(&options(folder.path(), Some(&cache)), &Silent);
+    assert_eq!(again.counts(), (0, SOURCES));
+    assert!(again.bytes == first.bytes);
+}
+
+#[test]
+fn one_commit_later_only_what_changed_is_parsed() {
+    let folder = Repository::with(&FILES);
+    for n in 0..50 {
+        folder.write(&format!("src/many/f{n}.ts"), format!("export const f{n} = {n};\n").as_bytes());
+    }
+    folder.commit();
+    let (_held, cache) = cache_folder();
+    warm(folder.path(), &cache);
+    for n in 0..3 {
+        folder.write(&format!("src/many/f{n}.ts"), format!("export const g{n} = {n};\n").as_bytes());
+    }
+    folder.write("src/many/moved.ts", b"export const f9 = 9;\n");
+    fs::remove_file(folder.path().join("src/many/f9.ts")).unwrap();
+    folder.commit();
+    assert_eq!(warm(folder.path(), &cache).counts(), (3, SOURCES + 47));
+    assert_eq!(warm(folder.path(), &cache).counts(), (0, SOURCES + 50));
+}
+
+#[test]
+fn a_change_of_manifests_alone_resolves_again_without_parsing() {
+    let folder = Repository::with(&FILES);
+    folder.write("lib/stripe.ts", b"export const stripe = { customers: { create() {} } };\n");
+    let (_held, cache) = cache_folder();
+    let bound = |made: Made| {
+        let snapshot = Snapshot::read(made.bytes);
+        let bill = snapshot.files.iter().find(|facts| facts.path == "src/bill.ts").unwrap().clone();
+        (bill.imports[0].target.clone(), bill.call_sites.len())
+    };
+    assert_eq!(bound(warm(folder.path(), &cache)), (Some("src/stripe.ts".to_owned()), 1));
+    folder.write("tsconfig.json", br#"{"compilerOptions":{"paths":{"@/*":["./lib/*"]}}}"#);
+    let again = warm(folder.path(), &cache);
+    assert_eq!(again.counts(), (0, SOURCES + 1));
+    assert_eq!(bound(again), (Some("lib/stripe.ts".to_owned()), 0));
+}
+
+#[test]
+fn a_folder_notices_an_edit_of_the_same_size_and_time() {
+    let folder = Repository::with(&[("a.ts", "export const one = 1;\n")]);
+    let (_held, cache) = cache_folder();
+    assert_eq!(warm(folder.path(), &cache).counts(), (1, 0));
+    let path = folder.path().join("a.ts");
+    let modified: SystemTime = fs::metadata(&path).unwrap().modified().unwrap();
+    folder.write("a.ts", b"export const two = 2;\n");
+    fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    let again = warm(folder.path(), &cache);
+    assert_eq!(again.counts(), (1, 0));
+    assert_eq!(Snapshot::read(again.bytes).files[0].symbols[0].name, "two");
+}
+
+#[test]
+fn the_same_bytes_under_other_names_are_other_facts() {
+    let text = "export declare const a: number;\nexport function f<T>(x: T) { return x; }\n";
+    let folder = Repository::with(&[("a.ts", text), ("a.d.ts", text), ("b.ts", text), ("c.tsx", text), ("d.js", text)]);
+    let (_held, cache) = cache_folder();
+    warm(folder.path(), &cache);
+    assert_eq!(warm(folder.path(), &cache).counts(), (0, 5));
+}
+
+#[test]
+fn what_no_parser_can_read_is_remembered_and_what_killed_a_parser_is_not() {
+    let folder = Repository::with(&[("a.ts", "export {};\n")]);
+    folder.write("latin.ts", b"export const a = '\xe9';\n");
+    let (_held, cache) = cache_folder();
+    let first = warm(folder.path(), &cache);
+    assert_eq!(first.counts(), (2, 0));
+    assert_eq!(Snapshot::read(first.bytes).reasons(), [("parse_error", 1)]);
+    assert_eq!(warm(folder.path(), &cache).counts(), (0, 2));
+
+    // Deep enough to overflow the parser's stack in any build.
+    folder.write("deep.ts", "[".repeat(500_000).as_bytes());
+    let killed = warm(folder.path(), &cache);
+    assert_eq!(killed.counts(), (1, 2));
+    let killed = Snapshot::read(killed.bytes);
+    assert!(killed.skips().iter().any(|(path, reason)| *path == "deep.ts" && *reason == "parse_overflow"));
+    assert_eq!(warm(folder.path(), &cache).counts(), (1, 2), "it is tried again");
+}
+
+#[test]
+fn a_damaged_cache_is_ignored_and_made_anew() {
+    let folder = Repository::with(&FILES);
+    let (_held, cache) = cache_folder();
+    warm(folder.path(), &cache);
+    let pack = packs(&cache).remove(0);
+    let whole = fs::read(&pack).unwrap();
+    let mut flipped = whole.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    let mut foreign = whole.clone();
+    foreign[20] ^= 1;
+    let truncated = whole[..whole.len() - 1].to_vec();
+    for (damaged, parsed) in
+        [(flipped, 1), (truncated, 1), (foreign, SOURCES), (vec![], SOURCES), (vec![7; 99], SOURCES)]
+    {
+        for pack in packs(&cache) {
+            fs::remove_file(pack).unwrap();
+        }
+        fs::write(&pack, damaged).unwrap();
+        let made = warm(folder.path(), &cache);
+        // Which entry is last is up to the order in which files were parsed: it may be the one that needs no parser.
+        assert_eq!(made.cached, SOURCES - parsed);
+        assert_eq!(warm(folder.path(), &cache).counts(), (0, SOURCES));
+        assert!(packs(&cache).iter().all(|path| *path != pack), "the damaged pack is gone");
+    }
+}
+
+/// Panics once so many files are done: as abrupt as an end within a process can be.
+struct AbortAfter(usize);
+
+impl Progress for AbortAfter {
+    fn found(&self, _files: usize) {}
+    fn parsed(&self, files: usize) {
+        assert!(files < self.0, "aborted");
+    }
+}
+
+#[test]
+fn an_aborted_run_keeps_what_it_parsed() {
+    let folder = Repository::with(&[]);
+    for n in 0..40 {
+        folder.write(&format!("f{n}.ts"), format!("export const f{n} = {n};\n").as_bytes());
+    }
+    let (_held, cache) = cache_folder();
+    let one = IndexOptions { parsers: NonZeroUsize::MIN, ..options(folder.path(), Some(&cache)) };
+    assert!(index(&one, &mut Vec::new(), &AbortAfter(25)).is_err());
+    assert_eq!(warm(folder.path(), &cache).counts(), (15, 25));
+}
+
+#[test]
+fn two_runs_at_once_are_safe() {
+    let folder = Repository::with(&FILES);
+    for n in 0..60 {
+        folder.write(&format!("src/f{n}.ts"), format!("export const f{n} = {n};\n").as_bytes());
+    }
+    let (_held, cache) = cache_folder();
+    let expected = cold(folder.path());
+    std::thread::scope(|scope| {
+        let runs: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| make(&options(folder.path(), Some(&cache)), &Silent))).collect();
+        for run in runs {
+            let made = run.join().unwrap();
+            assert_eq!(made.problem, None);
+            assert!(made.bytes == expected);
+        }
+    });
+    assert_eq!(warm(folder.path(), &cache).counts(), (0, SOURCES + 60));
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_a_warning() {
+    let folder = Repository::with(&FILES);
+    let (_held, cache) = cache_folder();
+    fs::write(&cache, "a file").unwrap();
+    let made = warm_with_problem(folder.path(), &cache);
+    assert!(made.contains("the parse cache `") && made.contains("/cache` cannot be used: "), "{made}");
+
+    let output = run_index(folder.path(), &["--cache", cache.to_str().unwrap()]);
+    assert!(output.status.success());
+    assert!(output.stdout == cold(folder.path()));
+    let warning = String::from_utf8(output.stderr).unwrap();
+    assert!(warning.starts_with("warning: the parse cache `") && warning.contains("; next: "), "{warning}");
+    assert_eq!(warning.lines().count(), 1, "{warning}");
+    assert_eq!(fs::read_to_string(&cache).unwrap(), "a file");
+}
+
+fn warm_with_problem(path: &Path, cache: &Path) -> String {
+    let made = make(&options(path, Some(cache)), &Silent);
+    assert!(made.bytes == cold(path));
+    made.problem.unwrap()
+}
+
+#[test]
+fn the_command_line_keeps_a_cache_and_says_nothing_of_it() {
+    let folder = Repository::with(&FILES);
+    let (_held, cache) = cache_folder();
+    for _ in 0..2 {
+        let output = run_index(folder.path(), &["--cache", cache.to_str().unwrap()]);
+        assert!(output.status.success() && output.stderr.is_empty());
+        assert!(output.stdout == cold(folder.path()));
+        assert_eq!(packs(&cache).len(), 1);
+    }
+}
+
+/// Texts that link to each other, so that the facts of one depend on the others.
+const TEXTS: [&str; 6] = [
+    "import Stripe from 'stripe';\nexport const client = new Stripe('k');\n",
+    "export * from './a';\nexport * from './b';\n",
+    "import { client } from './a';\nexport function pay() { return client.charges.create({ amount: 1 }); }\n",
+    "import { client } from './index';\nclient.customers.retrieve('x').then((c) => c.email);\n",
+    "export const client = 1;\n",
+    "export const broken = (;\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_history_the_snapshot_is_that_of_a_cold_run(
+        edits in prop::collection::vec((0..4_usize, prop::option::of(0..TEXTS.len())), 1..8),
+        damage in any::<prop::sample::Index>(),
+    ) {
+        let folder = Repository::with(&[("package.json", r#"{"dependencies":{"stripe":"17.0.0"}}"#)]);
+        let (_held, cache) = cache_folder();
+        for (at, (file, text)) in edits.into_iter().enumerate() {
+            let name = ["a.ts", "b.ts", "index.ts", "a.js"][file];
+            match text {
+                Some(text) => folder.write(name, TEXTS[text].as_bytes()),
+                None => drop(fs::remove_file(folder.path().join(name))),
+            }
+            warm(folder.path(), &cache);
+            if at % 2 == 1 && let Some(pack) = packs(&cache).first() {
+                let mut bytes = fs::read(pack).unwrap();
+                let hit = damage.index(bytes.len());
+                bytes[hit] ^= 0xff;
+                fs::write(pack, bytes).unwrap();
+            }
+        }
+    }
+}
