@@ -198,6 +198,13 @@ fn every_other_token_is_refused() {
             ("another iss", ed.sign(&with(good.clone(), "iss", json!("https://evil.example.com"))), "issuer"),
             ("iss with a slash", ed.sign(&with(good.clone(), "iss", json!(format!("{ISSUER}/")))), "issuer"),
             ("no sub", ed.sign(&without(good.clone(), "sub")), "`sub`"),
+            ("a sub that no database can hold", ed.sign(&with(good.clone(), "sub", json!("ada\u{0}"))), "`sub`"),
+            (
+                "an organization that no database can hold",
+                ec.sign(&json!({ "iss": EC_ISSUER, "aud": "sync", "sub": "x", "org": "acme\u{0}",
+                "scope": "graph:read", "exp": now + 60 })),
+                "organization",
+            ),
             (
                 "unknown organization",
                 ec.sign(&json!({ "iss": EC_ISSUER, "aud": "sync", "sub": "x", "org": "nowhere",

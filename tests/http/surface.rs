@@ -32,8 +32,19 @@ fn metadata_is_public_and_names_the_address_as_typed() {
                 );
             }
         }
-        let bad = service.client.get(format!("{}/.well-known/oauth-protected-resource/mcp/A%20B", service.url));
-        assert_eq!(Reply::of(bad).await.status, 404);
+        for name in ["A%20B", "%ff", "a%22"] {
+            let bad = service.client.get(format!("{}/.well-known/oauth-protected-resource/mcp/{name}", service.url));
+            assert_eq!(Reply::of(bad).await.status, 404, "{name}");
+            // Text that is no name stands in no challenge, where it could be read as a parameter or break the header.
+            let reply = Reply::of(service.client.post(format!("{}/mcp/{name}", service.url))).await;
+            assert_eq!((reply.status, &reply.json()["code"]), (401, &json!("no_credential")), "{name}");
+            assert_eq!(
+                reply.header("www-authenticate"),
+                "Bearer resource_metadata=\"https://sync.example.com/.well-known/oauth-protected-resource/mcp\", \
+                 scope=\"graph:read\"",
+                "{name}"
+            );
+        }
         // The challenge of a pinned address names that address's document, by the public name.
         let reply = Reply::of(service.client.post(format!("{}/mcp/acme/billing", service.url))).await;
         assert!(reply.header("www-authenticate").contains(

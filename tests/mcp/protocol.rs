@@ -29,6 +29,8 @@ fn bodies_and_heads_that_are_no_message() {
                 json!(7),
             ),
             (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}}"#, -32602, json!(7)),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#, -32602, json!(7)),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, -32600, Value::Null),
             (r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":7}}"#, -32602, json!(7)),
         ] {
             let reply = Reply::of(service.post("/mcp", &token).body(body.to_owned())).await;
@@ -146,6 +148,8 @@ fn the_stateless_revision_is_strict() {
             ("another method", vec![version, ("mcp-method", "tools/list"), name], call(), 400, -32020),
             ("no method", vec![version, name], call(), 400, -32020),
             ("no version header", vec![method, name], call(), 400, -32020),
+            ("two version headers", vec![version, version, method, name], call(), 400, -32020),
+            ("two names", vec![version, method, name, ("mcp-name", "sync_whats_at_risk")], call(), 400, -32020),
             ("another version header", vec![("mcp-protocol-version", "2025-11-25"), method, name], call(), 400, -32020),
             ("unknown version", vec![("mcp-protocol-version", "2099-01-01"), method, name], other_version, 400, -32022),
             ("no capabilities", vec![version, method, name], no_capabilities, 400, -32602),

@@ -191,8 +191,7 @@ impl Parameter {
                 Checked::Text(given.to_owned())
             }
             Kind::Number(from, to) => {
-                let number = value.as_u64().and_then(|n| u32::try_from(n).ok());
-                Checked::Number(number.filter(|n| (from..=to).contains(n)).ok_or_else(fail)?)
+                Checked::Number(whole(value).filter(|n| (from..=to).contains(n)).ok_or_else(fail)?)
             }
             Kind::Flag => Checked::Flag(value.as_bool().ok_or_else(fail)?),
             Kind::Cursor => Checked::Text(text()?.to_owned()),
@@ -217,6 +216,16 @@ impl Kind {
             Self::Cursor => "a next_cursor of this tool, as it was given".to_owned(),
         }
     }
+}
+
+/// A whole number however it is written: to JSON Schema, `3.0` is an integer too, and some clients write it so.
+fn whole(value: &Value) -> Option<u32> {
+    if let Some(number) = value.as_u64() {
+        return u32::try_from(number).ok();
+    }
+    let number = value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(n))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and within the bounds of u32")]
+    Some(number as u32)
 }
 
 fn bounded(text: &str, max: u32) -> Option<&str> {
@@ -280,6 +289,10 @@ mod tests {
             ),
         ] {
             assert_eq!(check(&given).unwrap_err(), message);
+        }
+        assert_eq!(check(&json!({"line": 9.0})).unwrap().number("line"), Some(9));
+        for wrong in [json!(-1), json!(-1.0), json!(1e300), json!(4_294_967_297_u64), json!(true), json!([1])] {
+            assert!(check(&json!({"line": wrong})).is_err(), "{wrong}");
         }
         let right = check(&json!({"line": 9, "severity": null, "flag": true})).unwrap();
         assert_eq!((right.number("line"), right.text("severity"), right.flag("flag")), (Some(9), None, true));

@@ -34,12 +34,25 @@ impl Refusals {
     pub fn count(&self, protocol: Protocol, client: Option<IpAddr>, code: &'static str) {
         let now = self.clock.now();
         let minute = now.replace_second(0).and_then(|at| at.replace_nanosecond(0)).unwrap_or(now);
+        self.add([((minute, client.map_or_else(|| OTHER.to_owned(), prefix), code), (protocol, 1))]);
+    }
+
+    /// Adds counts, within the bound: what has no counter of its own is counted under [`OTHER`], and where even that
+    /// would be a new counter (the store is away for many minutes), in the earliest minute there is.
+    fn add(&self, counts: impl IntoIterator<Item = (Key, (Protocol, u64))>) {
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut key = (minute, client.map_or_else(|| OTHER.to_owned(), prefix), code);
-        if counters.len() >= MAX_COUNTERS && !counters.contains_key(&key) {
-            OTHER.clone_into(&mut key.1);
+        for (mut key, (protocol, count)) in counts {
+            if counters.len() >= MAX_COUNTERS && !counters.contains_key(&key) {
+                OTHER.clone_into(&mut key.1);
+            }
+            if counters.len() >= 2 * MAX_COUNTERS
+                && !counters.contains_key(&key)
+                && let Some(earliest) = counters.keys().map(|(minute, ..)| *minute).min()
+            {
+                key.0 = earliest;
+            }
+            counters.entry(key).or_insert((protocol, 0)).1 += count;
         }
-        counters.entry(key).or_insert((protocol, 0)).1 += 1;
     }
 
     /// Adds what was counted to the store. Where that fails, the counts stay for the next time.
@@ -64,10 +77,7 @@ impl Refusals {
         };
         if let Err(error) = added.await {
             tracing::warn!(%error, "counted refusals could not be added to the store; they are kept");
-            let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-            for (key, (protocol, count)) in taken {
-                counters.entry(key).or_insert((protocol, 0)).1 += count;
-            }
+            self.add(taken);
         }
     }
 }
@@ -105,6 +115,21 @@ mod tests {
         let counters = refusals.counters.lock().unwrap();
         assert!(counters.len() <= MAX_COUNTERS + 1);
         assert_eq!(counters.values().map(|(_, count)| count).sum::<u64>(), 256 + 5_000);
+        drop(counters);
+        // Counts come back from a store that stays away, while others are made.
+        let start = OffsetDateTime::UNIX_EPOCH;
+        for minute in 1..=600_i64 {
+            let at = start + time::Duration::minutes(minute);
+            refusals.add((0..100_u32).map(|n| ((at, format!("{n}"), "bad_token"), (Protocol::Mcp, 1))));
+            refusals.add([((at, OTHER.to_owned(), "no_credential"), (Protocol::Mcp, 1))]);
+        }
+        refusals.add(
+            (0..5_000_i64)
+                .map(|n| ((start + time::Duration::minutes(n), OTHER.to_owned(), "bad_jwt"), (Protocol::Mcp, 1))),
+        );
+        let counters = refusals.counters.lock().unwrap();
+        assert!(counters.len() <= 2 * MAX_COUNTERS + 3, "{}", counters.len());
+        assert_eq!(counters.values().map(|(_, count)| count).sum::<u64>(), 256 + 5_000 + 600 * 101 + 5_000);
         assert_eq!(prefix("::ffff:192.0.2.9".parse().unwrap()), "192.0.2.0/24");
         assert_eq!(prefix("2001:db8:1:2::9".parse().unwrap()), "2001:db8:1::/48");
     }

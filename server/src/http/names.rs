@@ -47,9 +47,12 @@ impl Names {
 
     /// Whether a request may go on. Ports of `Host` do not matter: a name is rebound, not a port.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Foreign> {
-        let host = match headers.get(header::HOST) {
-            Some(value) => value.to_str().ok().map(str::to_owned),
-            None => uri.authority().map(ToString::to_string),
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = match (hosts.next(), hosts.next()) {
+            (Some(value), None) => value.to_str().ok().map(str::to_owned),
+            (None, _) => uri.authority().map(ToString::to_string),
+            // A proxy before us may have looked at the other one.
+            (Some(_), Some(_)) => None,
         };
         let named = host.and_then(|host| host_name(&host)).is_some_and(|name| self.hosts.contains(&name));
         if !named {
@@ -112,6 +115,15 @@ mod tests {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
         names().check(&headers, &Uri::from_static("/mcp"))
+    }
+
+    #[test]
+    fn two_hosts_are_none() {
+        let mut headers = HeaderMap::new();
+        headers.append(header::HOST, "localhost".parse().unwrap());
+        assert_eq!(names().check(&headers, &Uri::from_static("/mcp")), Ok(()));
+        headers.append(header::HOST, "localhost".parse().unwrap());
+        assert_eq!(names().check(&headers, &Uri::from_static("/mcp")), Err(Foreign::Host));
     }
 
     #[test]

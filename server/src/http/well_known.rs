@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -20,11 +21,11 @@ pub async fn endpoint(State(app): State<Arc<App>>) -> Response {
 }
 
 /// The document of `/mcp/{repository…}`.
-pub async fn pinned(State(app): State<Arc<App>>, Path(repository): Path<String>) -> Response {
-    if !crate::mcp::is_repository_name(&repository) {
-        return StatusCode::NOT_FOUND.into_response();
+pub async fn pinned(State(app): State<Arc<App>>, repository: Result<Path<String>, PathRejection>) -> Response {
+    match repository {
+        Ok(Path(name)) if crate::mcp::is_repository_name(&name) => respond(&document(&app, &format!("/mcp/{name}"))),
+        _ => StatusCode::NOT_FOUND.into_response(),
     }
-    respond(&document(&app, &format!("/mcp/{repository}")))
 }
 
 /// The absolute address of the document of a resource, as the challenge names it.

@@ -249,8 +249,10 @@ fn accepted_algorithm(name: &str) -> Option<Algorithm> {
     })
 }
 
+/// A claim's text. Control characters stand in no name; a NUL could not even be looked up.
 fn text<'a>(claims: &'a Map<String, Value>, claim: &str) -> Option<&'a str> {
-    claims.get(claim).and_then(Value::as_str).filter(|text| !text.is_empty() && text.len() <= 512)
+    let good = |text: &&str| !text.is_empty() && text.len() <= 512 && !text.chars().any(char::is_control);
+    claims.get(claim).and_then(Value::as_str).filter(good)
 }
 
 /// `scope` (RFC 9068, words in one text) or `scp` (a list or a text).

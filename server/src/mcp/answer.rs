@@ -39,11 +39,22 @@ pub(super) async fn answer(door: Door, mut asker: Asker, parts: Parts, bytes: By
         }
     };
     asker.door = message.door;
-    let told = match unsupported_version(&parts, &message) {
+    let refused = said_twice(&parts, &message).or_else(|| unsupported_version(&parts, &message));
+    let told = match refused {
         Some(told) => told,
         None => ask_library(&door, &asker, parts, &message).await,
     };
     written_down(&door, &asker, Some(&message), told).await
+}
+
+/// Headers that repeat what the message says, for proxies to act on.
+const REPEATED: [&str; 3] = [VERSION_HEADER, "mcp-method", "mcp-name"];
+
+/// The library compares the first of each with the message; a proxy may have acted on another one.
+fn said_twice(parts: &Parts, message: &Message) -> Option<Response> {
+    let name = REPEATED.into_iter().find(|name| parts.headers.get_all(*name).iter().nth(1).is_some())?;
+    let text = format!("the header {name} stands twice");
+    Some(reply::error(StatusCode::BAD_REQUEST, message.id.as_ref(), reply::HEADER_MISMATCH, &text, None))
 }
 
 /// The library serves the handshake revisions before those we speak, where the header names one; a modern message

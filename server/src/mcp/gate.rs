@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use futures::StreamExt as _;
@@ -36,7 +37,13 @@ pub async fn endpoint(State(door): State<Door>, request: Request) -> Response {
 }
 
 /// `/mcp/{repository…}`, which pins every answer to one repository.
-pub async fn pinned(State(door): State<Door>, Path(repository): Path<String>, request: Request) -> Response {
+pub async fn pinned(
+    State(door): State<Door>,
+    repository: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    // What is no text is no name: the gate says so, to those who may ask.
+    let repository = repository.map(|Path(repository)| repository).unwrap_or_default();
     enter(door, Some(repository), request).await
 }
 
@@ -59,7 +66,9 @@ async fn enter(door: Door, pin: Option<String>, request: Request) -> Response {
     if let Err(foreign) = entrance.door.app.names.check(&parts.headers, &parts.uri) {
         return entrance.turn_away(foreign_problem(foreign));
     }
-    let resource = pin.as_ref().map_or_else(|| "/mcp".to_owned(), |name| format!("/mcp/{name}"));
+    // Only a name goes into a header, where other text could be read as further parameters.
+    let named = pin.as_ref().filter(|name| is_repository_name(name));
+    let resource = named.map_or_else(|| "/mcp".to_owned(), |name| format!("/mcp/{name}"));
     let metadata = well_known::address(&entrance.door.app.public_url, &resource);
     let principal = match entrance.authenticate(&mut parts.headers).await {
         Ok(principal) => principal,
@@ -79,7 +88,7 @@ async fn enter(door: Door, pin: Option<String>, request: Request) -> Response {
     if !principal.has(Scope::GraphRead) {
         return entrance.refuse(principal, "mcp.authorize", challenge::insufficient_scope(&metadata)).await;
     }
-    if pin.as_ref().is_some_and(|name| !is_repository_name(name)) {
+    if pin.is_some() && named.is_none() {
         return entrance.refuse(principal, "mcp.route", not_a_repository()).await;
     }
     if let Some(problem) = head_problem(&parts) {

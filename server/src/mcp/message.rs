@@ -96,7 +96,7 @@ impl Message {
             let reason = if batch { "batches are not part of MCP; send one message a request" } else { NOT_A_REQUEST };
             return refuse(reason, None);
         };
-        let id = members.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
+        let id = members.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
         if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return refuse("`jsonrpc` must be \"2.0\"", id);
         }
@@ -104,7 +104,7 @@ impl Message {
             return refuse(NOT_A_REQUEST, id);
         };
         if members.contains_key("id") && id.is_none() {
-            return refuse("`id` must be text or a whole number", None);
+            return refuse("`id` must be text or a whole number of 64 bits with sign", None);
         }
         let params = members.get("params");
         if params.is_some_and(|params| !params.is_object()) {
@@ -131,7 +131,9 @@ impl Message {
 
     /// Whether its method is one that is served, so that "method not found" can only mean parameters of another form.
     pub fn is_served(&self) -> bool {
-        self.id.is_some() && SERVED.contains(&self.method.as_str())
+        // The handshake is of the older revisions, whose messages declare none.
+        let handshake = self.method == "initialize" && self.declared_version.is_none();
+        self.id.is_some() && (handshake || SERVED.contains(&self.method.as_str()))
     }
 
     /// Whether it calls a tool, whose errors an agent sees.
@@ -189,6 +191,8 @@ mod tests {
             (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, -32600),
         ] {

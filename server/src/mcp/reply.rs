@@ -14,6 +14,9 @@ use sync_core::ids::RequestId;
 /// A revision that is not spoken here.
 pub const UNSUPPORTED_VERSION: i32 = -32022;
 
+/// A header that does not say what the message says.
+pub const HEADER_MISMATCH: i32 = -32020;
+
 /// A JSON-RPC error. The id is left out where none could be read, as the protocol says.
 pub fn error(status: StatusCode, id: Option<&Value>, code: i32, message: &str, data: Option<Value>) -> Response {
     let mut body = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } });
