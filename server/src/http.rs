@@ -2,6 +2,7 @@
 
 pub mod challenge;
 pub mod client_address;
+mod connections;
 pub mod health;
 pub mod names;
 pub mod problem;
@@ -9,12 +10,11 @@ pub mod request_id;
 pub mod router;
 pub mod well_known;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::shutdown::Shutdown;
@@ -25,27 +25,14 @@ const REFUSAL_FLUSH: Duration = Duration::from_secs(5);
 /// Serves until `shutdown`; then takes no more connections, lets requests in flight finish within the configured
 /// grace, and ends what is left.
 pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: Shutdown) -> std::io::Result<()> {
-    // Small answers on a kept connection must not wait for an acknowledgement.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY could not be set");
-        }
-    });
     let grace = Duration::from_secs(app.config.shutdown_grace_s);
     let flusher = tokio::spawn(flush_refusals(app.clone(), shutdown.clone()));
-    let service = router::router(&app).into_make_service_with_connect_info::<SocketAddr>();
-    let begun = shutdown.clone();
-    let server = axum::serve(listener, service).with_graceful_shutdown(async move { begun.begun().await });
-    let ended = tokio::select! {
-        ended = async { server.await } => ended,
-        () = async {
-            shutdown.begun().await;
-            tokio::time::sleep(grace).await;
-        } => {
-            tracing::warn!(grace_s = grace.as_secs(), "requests were still in flight at the end of the grace period");
-            Ok(())
-        }
-    };
+    let connections = TaskTracker::new();
+    connections::take(listener, router::router(&app), &shutdown, &connections, connections::SILENCE).await;
+    connections.close();
+    if tokio::time::timeout(grace, connections.wait()).await.is_err() {
+        tracing::warn!(grace_s = grace.as_secs(), "requests were still in flight at the end of the grace period");
+    }
     // Work that outlives its connection is bounded by the audit budget; it is not abandoned halfway.
     app.work.close();
     if tokio::time::timeout(crate::audit::TOTAL_BUDGET * 2, app.work.wait()).await.is_err() {
@@ -54,7 +41,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: Shutdown) -> 
     if flusher.await.is_err() {
         tracing::warn!("the counter of refusals ended early");
     }
-    ended
+    Ok(())
 }
 
 async fn flush_refusals(app: Arc<App>, shutdown: Shutdown) {

@@ -98,7 +98,7 @@ impl WhatsAtRiskQuestion {
 /// What is at risk.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WhatsAtRisk {
-    /// Most severe first, then what applies soonest, then by path and line.
+    /// Most severe first, then by path and line.
     pub findings: Vec<RiskRow>,
     /// Over all pages.
     pub summary: RiskSummary,
