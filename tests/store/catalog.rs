@@ -138,9 +138,23 @@ fn the_audit_log_is_insert_only_for_the_service_and_its_partitions_are_closed_to
                AND has_table_privilege('sync_app', c.oid, r.kind) ORDER BY 1",
         )
         .await;
+        assert_eq!(rights, ["audit_events SELECT", "audit_outcomes SELECT"]);
+        // It writes rows, but neither says whose nor in which transaction: the seals go by those.
+        let unsaid = names(
+            &mut connection,
+            "SELECT c.relname || ' ' || a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+             WHERE c.oid IN ('sync.audit_events'::regclass, 'sync.audit_outcomes'::regclass) AND a.attnum > 0
+               AND NOT has_column_privilege('sync_app', c.oid, a.attnum, 'INSERT') ORDER BY 1",
+        )
+        .await;
         assert_eq!(
-            rights,
-            ["audit_events INSERT", "audit_events SELECT", "audit_outcomes INSERT", "audit_outcomes SELECT"]
+            unsaid,
+            [
+                "audit_events organization_id",
+                "audit_events xid",
+                "audit_outcomes organization_id",
+                "audit_outcomes xid"
+            ]
         );
         let partitions = names(
             &mut connection,

@@ -1,5 +1,6 @@
 //! The kept feed.
 
+use sqlx::{Connection as _, Executor as _};
 use sync_core::change::{Axis, ChangeKind, Confidence, FEED_FORMAT, FeedVersion, Severity, VendorChange, VendorFeed};
 use sync_core::ids::ChangeId;
 use sync_core::operation::Operation;
@@ -164,6 +165,16 @@ fn no_version_falls_and_the_last_good_feed_serves_on() {
         let kept = tx.feed("stripe").await.unwrap().unwrap();
         assert_eq!((kept.version, kept.changes), (6, 4));
         drop(tx);
+        // Nor does the database let one fall, whatever the service is made to say.
+        let mut service = sqlx::PgConnection::connect(&database.app_url).await.unwrap();
+        for falling in ["UPDATE feed.sources SET version = 6", "UPDATE feed.sources SET root_version = 0"] {
+            let refused = service.execute(falling).await.unwrap_err();
+            assert_eq!(
+                refused.as_database_error().unwrap().constraint(),
+                Some("feed_version_never_falls"),
+                "{falling}"
+            );
+        }
         assert_eq!(adopt(store, 8, &feed(vec![])).await.unwrap(), Adoption::Adopted);
         let mut tx = store.begin(&alpha.principal).await.unwrap();
         assert_eq!(tx.changes("stripe", None, None, 50).await.unwrap().total, 0);
