@@ -17,6 +17,10 @@ pub enum Language {
     JavaScript,
     /// `.jsx`.
     Jsx,
+    /// The scripts of a `.vue` component.
+    Vue,
+    /// The scripts of a `.svelte` component.
+    Svelte,
 }
 
 impl Language {
@@ -32,6 +36,8 @@ impl Language {
             "tsx" => Some(Self::Tsx),
             "js" | "mjs" | "cjs" => Some(Self::JavaScript),
             "jsx" => Some(Self::Jsx),
+            "vue" => Some(Self::Vue),
+            "svelte" => Some(Self::Svelte),
             _ => None,
         }
     }
@@ -43,6 +49,8 @@ impl Language {
             Self::Tsx => "tsx",
             Self::JavaScript => "javascript",
             Self::Jsx => "jsx",
+            Self::Vue => "vue",
+            Self::Svelte => "svelte",
         }
     }
 }
@@ -60,6 +68,9 @@ mod tests {
             ("a.tsx", Some(Language::Tsx)),
             ("a.cjs", Some(Language::JavaScript)),
             ("a.jsx", Some(Language::Jsx)),
+            ("A.vue", Some(Language::Vue)),
+            ("+page.svelte", Some(Language::Svelte)),
+            ("a.svelte.ts", Some(Language::TypeScript)),
             ("a.json", None),
             ("dir.ts/readme", None),
             (".ts", None),

@@ -58,6 +58,48 @@ fn plain_requests_of_every_library_bind_where_the_line_says_so_and_nowhere_else(
 }
 
 #[test]
+fn scripts_of_components_bind_in_their_place_at_the_version_that_yarn_pins() {
+    let snapshot = snapshot_of(&fixtures().join("components"), &[]);
+    bound_as_marked("components", &snapshot);
+    let files: Vec<_> = snapshot
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), file.language.as_str(), file.parser.as_str(), file.lines))
+        .collect();
+    assert_eq!(
+        files,
+        [
+            ("src/Balance.svelte", "svelte", "oxc", 14),
+            ("src/Checkout.vue", "vue", "oxc", 31),
+            ("src/stripe.ts", "typescript", "oxc", 3),
+        ]
+    );
+    let sites: Vec<_> = snapshot
+        .files
+        .iter()
+        .flat_map(|file| &file.call_sites)
+        .map(|site| (site.line, site.column, site.callee_column, site.chain.as_str()))
+        .collect();
+    assert_eq!(
+        sites,
+        [
+            (4, 29, 44, "stripe.balance.retrieve"),
+            (9, 15, 30, "stripe.refunds.create"),
+            (22, 24, 41, "stripe.customers.retrieve"),
+            (24, 30, 45, "stripe.charges.create"),
+            (25, 10, 34, "openai.chat.completions.create"),
+        ]
+    );
+    let pinned: BTreeSet<_> = snapshot
+        .header
+        .clients
+        .iter()
+        .map(|client| (client.package.as_deref(), client.sdk_version.as_deref()))
+        .collect();
+    assert_eq!(pinned, [(Some("openai"), Some("4.77.0")), (Some("stripe"), Some("17.7.0"))].into());
+}
+
+#[test]
 fn every_vendors_clients_bind_where_the_line_says_so_and_nowhere_else() {
     let snapshot = snapshot_of(&fixtures().join("vendors"), &[]);
     let expected = bound_as_marked("vendors", &snapshot);

@@ -19,16 +19,17 @@ use crate::language::Language;
 /// Expressions in expressions, followed this far.
 const DEEPEST: u32 = 64;
 
-/// Reads a file; `None` where tree-sitter gives no tree.
-pub(super) fn read(language: Language, source: &str) -> Option<ParsedFile> {
+/// Reads a file; `None` where tree-sitter gives no tree. `original` is what positions are of: the same bytes, but for
+/// what is blank in the source.
+pub(super) fn read(language: Language, source: &str, original: &str) -> Option<ParsedFile> {
     let grammar = match language {
         Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
-        Language::Tsx | Language::JavaScript | Language::Jsx => tree_sitter_typescript::LANGUAGE_TSX,
+        _ => tree_sitter_typescript::LANGUAGE_TSX,
     };
     let mut parser = TreeSitter::new();
     parser.set_language(&grammar.into()).ok()?;
     let tree = parser.parse(source, None)?;
-    let positions = Positions::new(source);
+    let positions = Positions::new(original);
     let out = ParsedFile {
         parser: Parser::Fallback,
         lines: positions.lines(),

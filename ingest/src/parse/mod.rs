@@ -3,6 +3,7 @@
 //! oxc recurses, so hostile input can overflow any stack: callers run [`parse`] in a child process, on a thread with
 //! a large stack, and treat its death as a finding about the file. Nothing here tries to bound the parsers themselves.
 
+mod blocks;
 mod declare;
 mod facts;
 mod fallback;
@@ -49,11 +50,17 @@ pub enum ParseFailure {
 pub fn parse(path: &str, language: Language, bytes: &[u8]) -> Result<ParsedFile, ParseFailure> {
     let text = std::str::from_utf8(bytes).map_err(|_| ParseFailure::NotText { path: path.to_owned() })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let blocks = blocks::script(language, text);
+    let (source, source_type) = match &blocks {
+        Some(script) => (script.text.as_str(), module(script.language)),
+        None => (text, source_type(path, language)),
+    };
     let allocator = Allocator::default();
-    let parsed = OxcParser::new(&allocator, text, source_type(path, language)).parse();
+    let parsed = OxcParser::new(&allocator, source, source_type).parse();
     if parsed.panicked {
         let reason = parsed.diagnostics.first().map_or_else(String::new, ToString::to_string);
-        return fallback::read(language, text).ok_or(ParseFailure::Syntax { path: path.to_owned(), reason });
+        let language = blocks.as_ref().map_or(language, |script| script.language);
+        return fallback::read(language, source, text).ok_or(ParseFailure::Syntax { path: path.to_owned(), reason });
     }
     let semantic = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic;
     Ok(lower::lower(&parsed.program, &semantic, text))
@@ -73,5 +80,15 @@ fn source_type(path: &str, language: Language) -> SourceType {
         // Plain JavaScript files hold JSX more often than the `<T>x` casts that would conflict with it, and CommonJS
         // as often as modules.
         Language::JavaScript | Language::Jsx => SourceType::unambiguous().with_jsx(true),
+        Language::Vue | Language::Svelte => module(language),
+    }
+}
+
+/// A component's scripts are modules, whatever they import.
+fn module(language: Language) -> SourceType {
+    match language {
+        Language::TypeScript => SourceType::ts(),
+        Language::Tsx => SourceType::tsx(),
+        _ => SourceType::mjs().with_jsx(true),
     }
 }

@@ -142,3 +142,37 @@ function broken( { const = ; }
 ";
     assert_eq!(parsed(text).bindings, []);
 }
+
+/// `line:column chain` of every call, by the position of its callee's last token.
+fn callees(path: &str, language: Language, text: &str) -> (Vec<(u32, u32)>, ParsedFile) {
+    let file = parse(path, language, text.as_bytes()).unwrap();
+    let mut at: Vec<_> = file.calls.iter().map(|call| (call.callee_line, call.callee_column)).collect();
+    at.sort_unstable();
+    (at, file)
+}
+
+#[test]
+fn a_components_scripts_are_one_module_at_their_own_lines_and_columns() {
+    let text = "<template><p>é {{ total }}</p></template>\r\n<script lang=\"ts\">\r\nimport Stripe from 'stripe';\r\nexport default { name: 'Pay' }</script><script setup lang=\"ts\">\r\nimport Stripe from 'stripe';\r\nconst stripe = new Stripe(key as string);\r\nawait stripe.charges.create({ amount });\r\n</script>\r\n<!-- é 😀 --><script setup lang=\"ts\">/*é*/ stripe.balance.retrieve()</script>\r\n";
+    let (at, file) = callees("Pay.vue", Language::Vue, text);
+    assert_eq!((file.parser, file.lines), (Parser::Oxc, 9));
+    assert_eq!(at, [(6, 20), (7, 22), (9, 59)]);
+    assert_eq!(file.imports.iter().map(|import| import.line).collect::<Vec<_>>(), [3, 5]);
+
+    let text =
+        "<script context=\"module\">export const k = f();</script>\n\n<script>\n  $: g(k);\n</script>\n<p>{g(1)}</p>\n";
+    let (at, file) = callees("Pay.svelte", Language::Svelte, text);
+    assert_eq!((file.parser, file.lines), (Parser::Oxc, 6));
+    assert_eq!(at, [(1, 43), (4, 6)]);
+}
+
+#[test]
+fn a_broken_component_keeps_its_positions_and_one_without_scripts_has_no_facts() {
+    let text = "<p>é</p><script>import Stripe from 'stripe';\nf();\nfunction broken( { const = ; }\n</script>";
+    let (at, file) = callees("Pay.svelte", Language::Svelte, text);
+    assert_eq!((file.parser, at), (Parser::Fallback, vec![(2, 1)]));
+    assert_eq!((file.name(file.imports[0].specifier), file.imports[0].line), ("stripe", 1));
+
+    let (at, file) = callees("Bare.vue", Language::Vue, "<template>\n<p @click=\"f()\"/>\n</template>\n");
+    assert_eq!((at, file.lines, file.symbols.len()), (vec![], 3, 0));
+}

@@ -303,8 +303,8 @@ __metadata:
 
     #[test]
     fn deep_and_many_end_well() {
-        let deep: String = (0..5_000).map(|depth| format!("{}x:\n", " ".repeat(depth + 2))).collect();
-        let many: String = (0..50_000).map(|at| format!("a@^{at}:\n  version \"{at}.0.0\"\n")).collect();
+        let deep = (0..5_000).map(|depth| format!("{}x:\n", " ".repeat(depth + 2))).collect::<Vec<_>>().concat();
+        let many = (0..50_000).map(|at| format!("a@^{at}:\n  version \"{at}.0.0\"\n")).collect::<Vec<_>>().concat();
         let versions = "  version \"1.0.0\"\n".repeat(100_000);
         let wide = format!("{}:\n{versions}", vec!["b@^1"; 100_000].join(", "));
         let (pins, problems) = read(&[("yarn.lock", &format!("c@1:\n{deep}{many}{wide}"))]);
