@@ -354,6 +354,29 @@ pub(super) fn url(text: &Text) -> Option<UrlPattern> {
     Some(UrlPattern { host, path: parts })
 }
 
+/// How far a text that may become a URL is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start<'t> {
+    /// The text where a host stands; a value behind it may still be more of it.
+    Host(&'t str),
+    /// Not even that.
+    Value,
+    /// It is no URL.
+    Other,
+}
+
+/// What a text starts with.
+pub(super) fn start(text: &Text) -> Start<'_> {
+    match text.first() {
+        Some(Piece::Known(first)) => match first.strip_prefix("https://").or_else(|| first.strip_prefix("http://")) {
+            Some(rest) => Start::Host(rest.split(['/', '?', '#', ':']).next().unwrap_or(rest)),
+            None => Start::Other,
+        },
+        Some(Piece::Value | Piece::Rest) => Start::Value,
+        Some(Piece::Environment) | None => Start::Other,
+    }
+}
+
 /// A path in pieces that follow what is already known.
 pub(super) fn path_parts<'t>(pieces: impl Iterator<Item = &'t Piece>, before: &str) -> Vec<UrlPart> {
     let mut before = before.to_owned();

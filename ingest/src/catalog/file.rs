@@ -19,6 +19,8 @@ pub(super) struct VendorFile {
     #[serde(default)]
     pub(super) api_version_header: Option<String>,
     #[serde(default)]
+    pub(super) get_as_post: bool,
+    #[serde(default)]
     pub(super) enum_keys: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     pub(super) packages: Vec<PackageFile>,

@@ -157,6 +157,7 @@ fn declare(catalog: &mut Catalog, parsed: &[(String, VendorFile)]) -> Result<Nam
             id: file.vendor.clone(),
             servers,
             api_version_header: file.api_version_header.as_ref().map(|header| header.to_ascii_lowercase()),
+            get_as_post: file.get_as_post,
             enum_keys: file.enum_keys.iter().map(|(operation, keys)| (erase(operation), keys.clone())).collect(),
         });
         let mut routes = vec![];

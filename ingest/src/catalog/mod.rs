@@ -150,7 +150,10 @@ impl Catalog {
         let mut found: Option<(&Vendor, Operation)> = None;
         for (server, vendor) in self.hosts.iter().filter(|(server, _)| server.covers(&host)) {
             let routes = &self.routes[usize::from(vendor.0)];
-            let Some(operation) = route::find(routes, server, method, &url.path) else { continue };
+            let found_by = |method: &str| route::find(routes, server, method, &url.path);
+            let is_get = method.eq_ignore_ascii_case("GET") && self.vendor(*vendor).get_as_post;
+            let operation = found_by(method).or_else(|| is_get.then(|| found_by("POST")).flatten());
+            let Some(operation) = operation else { continue };
             match &found {
                 Some((_, known)) if *known != operation => return None,
                 Some(_) => {}

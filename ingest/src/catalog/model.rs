@@ -29,6 +29,8 @@ pub struct Vendor {
     pub servers: Vec<Server>,
     /// Request header that pins the API version, lower case.
     pub api_version_header: Option<String>,
+    /// Whether what is a `POST` may be requested by `GET` as well.
+    pub get_as_post: bool,
     /// Argument keys whose literal values are worth a digest, by erased operation.
     pub(crate) enum_keys: BTreeMap<String, Vec<String>>,
 }

@@ -232,8 +232,8 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn text(&mut self, value: &str) -> ExprId {
         let digest = text::digest(value);
-        if text::may_keep(value) {
-            let name = self.name(value);
+        if let Some(kept) = text::kept(value) {
+            let name = self.name(kept);
             self.add(Expr::Text(name, digest))
         } else {
             self.add(Expr::Literal(Some(digest)))
@@ -247,8 +247,8 @@ impl<'a> Lower<'_, 'a> {
         let mut parts = Vec::new();
         for (at, quasi) in it.quasis.iter().enumerate() {
             let piece = quasi.value.cooked.as_deref().unwrap_or(&quasi.value.raw);
-            if text::may_keep(piece) {
-                parts.push(TextPart::Text(self.name(piece)));
+            if let Some(kept) = text::kept(piece) {
+                parts.push(TextPart::Text(self.name(kept)));
             } else if !piece.is_empty() {
                 parts.push(TextPart::Withheld);
             }

@@ -9,6 +9,16 @@ use sha2::{Digest, Sha256};
 /// Longest text kept.
 const LONGEST: usize = 300;
 
+/// What may be kept of a string: all of it, or of a URL what precedes its query.
+pub(super) fn kept(text: &str) -> Option<&str> {
+    if may_keep(text) {
+        return Some(text);
+    }
+    let (before, _) = text.split_once('?')?;
+    let kept = &text[..=before.len()];
+    (before.contains('/') && may_keep(kept)).then_some(kept)
+}
+
 /// Whether a string may be kept.
 pub(super) fn may_keep(text: &str) -> bool {
     !text.is_empty()
@@ -95,6 +105,19 @@ mod tests {
             "api.stripe.com",
         ] {
             assert!(may_keep(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_a_url_with_a_query_that_is_no_url_the_rest_is_kept() {
+        let kept_of = [
+            ("https://api.github.com/search/issues?q=merged:>=2010", Some("https://api.github.com/search/issues?")),
+            ("/search/issues?q=a b", Some("/search/issues?")),
+            ("Is it and/or? Nobody knows.", None),
+            ("really? a/b", None),
+        ];
+        for (text, expected) in kept_of {
+            assert_eq!(kept(text), expected, "{text}");
         }
     }
 
