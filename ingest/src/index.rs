@@ -161,6 +161,12 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     let files = sort_outcomes(paths.zip(outcomes), &mut report);
     let analysis = analyze(&Project { files: &files, manifests: &manifests, pins: &pins, catalog })?;
     drop(files);
+    for path in &analysis.cut {
+        report.note("analysis_cut", path);
+    }
+    for path in &analysis.too_large {
+        report.fail("facts_too_large", path);
+    }
 
     let (skipped, partial_reasons) = report.into_parts();
     let (commit, branch) = match &tree {

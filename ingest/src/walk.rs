@@ -6,6 +6,7 @@ mod report;
 
 use std::collections::HashSet;
 
+use sync_core::graph::MAX_PATH_BYTES;
 use sync_core::text::shown;
 
 pub use content::refuse as refuse_content;
@@ -18,8 +19,6 @@ use ignored::IgnoreStack;
 
 /// Largest source file that is read, in bytes.
 pub const SOURCE_BYTES: u64 = 512 << 10;
-/// Longest path, in bytes.
-const PATH_BYTES: usize = 4096;
 /// Most bytes of manifests and lockfiles in all.
 const MANIFESTS_BYTES: u64 = 128 << 20;
 
@@ -159,11 +158,13 @@ impl Walk<'_> {
             let slash = if entry.kind == Kind::Folder { "/" } else { "" };
             let Some(name) = usable_name(&entry.name) else {
                 let name = shown(&String::from_utf8_lossy(&entry.name), 200);
-                self.found.report.skip("bad_name", &format!("{}{name}{slash}", folder.path));
+                let path = format!("{}{name}{slash}", folder.path);
+                let path = if path.len() > MAX_PATH_BYTES { shown(&path, 200) } else { path };
+                self.found.report.skip("bad_name", &path);
                 continue;
             };
             let path = format!("{}{name}{slash}", folder.path);
-            if path.len() > PATH_BYTES {
+            if path.len() > MAX_PATH_BYTES {
                 self.found.report.fail("path_too_long", &shown(&path, 200));
                 continue;
             }

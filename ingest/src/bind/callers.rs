@@ -28,8 +28,10 @@ impl Evaluator<'_, '_> {
         let mut open = Wrappers::new();
         let mut several = HashSet::new();
         for (file, there) in (0..).zip(&world.files) {
+            self.begin_file();
             for (at, call) in (0..).zip(&there.parsed.calls) {
                 let Expr::Call { callee, arguments, construct, .. } = there.parsed.expr(call.expr) else { continue };
+                self.begin_call();
                 let value = self.expr(file, *callee);
                 for alternative in value.alternatives() {
                     match alternative {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::bounds::Spent;
 use super::clients::Clients;
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
@@ -12,8 +13,6 @@ use crate::pins::Pins;
 
 /// Values in values, followed this far. Frames are small; this bounds the stack as well.
 pub(super) const DEEPEST: usize = 96;
-/// Evaluations for one question.
-pub(super) const MOST_STEPS: usize = 20_000;
 
 /// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +43,7 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) open: HashMap<Question, usize>,
     /// The outermost open question that an answer in the making depends on.
     pub(super) lowest: usize,
-    pub(super) steps: usize,
+    pub(super) spent: Spent,
     /// Properties being looked up: an object may be spread into itself.
     pub(super) properties: HashSet<(FileId, ExprId, String)>,
     /// Members of members being looked up.
@@ -69,7 +68,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             known: HashMap::new(),
             open: HashMap::new(),
             lowest: usize::MAX,
-            steps: 0,
+            spent: Spent::default(),
             properties: HashSet::new(),
             nested: 0,
             callers: HashMap::new(),
@@ -98,10 +97,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         }
         let depth = self.open.len();
         if depth == 0 && self.nested == 0 {
-            self.steps = 0;
+            self.begin_question();
         }
-        self.steps += 1;
-        if depth > DEEPEST || self.steps > MOST_STEPS {
+        if !self.may_step() {
+            return Value::Unknown;
+        }
+        if depth > DEEPEST {
             self.lowest = 0;
             return Value::Unknown;
         }

@@ -186,6 +186,9 @@ impl<'p> Evaluator<'p, '_> {
         }
         if let Some(options) = request.options {
             if let Some((there, method)) = self.option(request.file, options, "method") {
+                if self.may_be_overridden(request.file, options, "method") {
+                    return None;
+                }
                 return self.text_of(there, method).map(|method| method.to_ascii_uppercase());
             }
             if !self.all_shown(request.file, options) {
@@ -217,6 +220,25 @@ impl<'p> Evaluator<'p, '_> {
             Property::Computed => false,
             Property::Named(..) => true,
         })
+    }
+
+    /// Whether something unknown is spread into an object behind a key, and so may hold another value of it.
+    fn may_be_overridden(&mut self, file: FileId, object: ExprId, key: &str) -> bool {
+        let Some((there, object)) = self.object(file, object) else { return true };
+        let parsed = self.world.file(there).parsed;
+        let Expr::Object(properties) = parsed.expr(object) else { return true };
+        properties
+            .iter()
+            .rev()
+            .take_while(|it| !matches!(it, Property::Named(name, _) if parsed.name(*name) == key))
+            .any(|property| match property {
+                Property::Spread(value) => {
+                    let value = self.expr(there, *value);
+                    !value.alternatives().iter().all(|value| matches!(value, Value::Object(..) | Value::Null))
+                }
+                Property::Computed => true,
+                Property::Named(..) => false,
+            })
     }
 
     /// The method that the schema of a client gives for a URL as it is called.

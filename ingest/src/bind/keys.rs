@@ -32,7 +32,7 @@ impl Evaluator<'_, '_> {
 
     fn collect(&mut self, file: FileId, expr: ExprId, prefix: &str, depth: u32, out: &mut Keys) {
         let parsed = self.world.file(file).parsed;
-        if depth > DEEPEST || out.names.len() > MOST_KEYS {
+        if depth > DEEPEST || out.names.len() > MOST_KEYS || !self.may_look() {
             out.hidden = true;
             return;
         }
@@ -75,7 +75,7 @@ impl Evaluator<'_, '_> {
 
     /// Keys below a key; what is not a literal there hides nothing of the level above.
     fn nested(&mut self, file: FileId, expr: ExprId, key: &str, depth: u32, out: &mut Keys) {
-        if depth > DEEPEST {
+        if depth > DEEPEST || !self.may_look() {
             return;
         }
         let parsed = self.world.file(file).parsed;
@@ -115,7 +115,7 @@ impl Evaluator<'_, '_> {
     }
 
     fn option_within(&mut self, file: FileId, object: ExprId, key: &str, depth: u32) -> Option<(FileId, ExprId)> {
-        if depth > DEEPEST {
+        if depth > DEEPEST || !self.may_look() {
             return None;
         }
         let (mut file, mut at) = (file, object);

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::eval::{DEEPEST, Evaluator, MOST_STEPS, Question, stepped};
+use super::eval::{DEEPEST, Evaluator, Question, stepped};
 use super::value::{FileId, Value, Vendor};
 use crate::parse::{ClassId, Expr, ExprId, MemberKind, Name, Property};
 
@@ -10,10 +10,12 @@ impl Evaluator<'_, '_> {
     /// A member of a value.
     pub(super) fn member(&mut self, value: &Value, name: &str) -> Value {
         if self.nested == 0 && self.open.is_empty() {
-            self.steps = 0;
+            self.begin_question();
         }
-        self.steps += 1;
-        if self.nested > DEEPEST || self.steps > MOST_STEPS {
+        if !self.may_step() {
+            return Value::Unknown;
+        }
+        if self.nested > DEEPEST {
             self.lowest = 0;
             return Value::Unknown;
         }

@@ -1,6 +1,7 @@
 //! Where each call's receiver comes from, and which operation of a vendor it therefore reaches.
 
 mod body;
+mod bounds;
 mod callers;
 mod clients;
 mod edges;
@@ -37,6 +38,8 @@ pub(crate) struct Linked {
     pub(crate) edges: Vec<Edge>,
     pub(crate) unresolved: Vec<Unresolved>,
     pub(crate) call_sites: Vec<CallSite>,
+    /// Whether it takes more to follow than is looked at, so that call sites may be missing.
+    pub(crate) cut: bool,
 }
 
 /// Links and binds every file, in the order of the project, and finds the clients.
@@ -46,6 +49,7 @@ pub(crate) fn bind(project: &Project<'_>) -> (Vec<Linked>, Vec<Client>) {
     let wrappers = evaluator.survey();
     let mut all = Vec::with_capacity(world.files.len());
     for (id, file) in (0..).zip(&world.files) {
+        evaluator.begin_file();
         let call_sites = evaluator.call_sites(id, &wrappers);
         let (edges, unresolved) = evaluator.edges(id);
         let target = |name| file.targets.get(&name).map(|target: &u32| world.file(*target).path.to_owned());
@@ -63,7 +67,8 @@ pub(crate) fn bind(project: &Project<'_>) -> (Vec<Linked>, Vec<Client>) {
                 _ => None,
             },
         });
-        all.push(Linked { imports: imports.collect(), exports: exports.collect(), edges, unresolved, call_sites });
+        let (imports, exports) = (imports.collect(), exports.collect());
+        all.push(Linked { imports, exports, edges, unresolved, call_sites, cut: evaluator.is_file_spent() });
     }
     (all, evaluator.clients.finish())
 }

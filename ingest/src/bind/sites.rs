@@ -34,6 +34,16 @@ pub(super) struct Found {
     pub(super) enum_keys: Vec<String>,
 }
 
+impl Found {
+    /// The same without what may be otherwise, since not everything that leads there was looked at.
+    fn cut(mut self) -> Self {
+        self.operation = None;
+        self.keys.hidden = true;
+        "there is more to follow than is looked at".clone_into(&mut self.reason);
+        self
+    }
+}
+
 /// A file while its call sites are collected.
 struct Collector<'p> {
     file: FileId,
@@ -54,6 +64,7 @@ impl Evaluator<'_, '_> {
         calls.sort_by_key(|call| (call.line, call.column));
         for call in calls {
             let Expr::Call { callee, arguments, construct, .. } = parsed.expr(call.expr) else { continue };
+            self.begin_call();
             if *construct {
                 // Evaluated for the client that it may make.
                 self.expr(file, call.expr);
@@ -67,6 +78,7 @@ impl Evaluator<'_, '_> {
                     .called_vendor(file, call, &value, arguments, &collector.continued)
                     .or_else(|| self.wrapped(file, &value, arguments, wrappers)),
             };
+            let found = found.map(|found| if self.is_call_spent() { found.cut() } else { found });
             match found {
                 Some(found) => self.write(&mut collector, call, callee, found),
                 None => self.passed_methods(&mut collector, call, callee, arguments),

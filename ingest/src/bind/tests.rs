@@ -451,6 +451,13 @@ fetch("/api/stripe/charges", { method: "POST" });
 fetch(`https://${host}/v1/charges`);
 fetch("https://api.stripe.com.evil.example/v1/charges");
 function f(fetch: (x: string) => void) { fetch("https://api.stripe.com/v1/charges"); }
+fetch("HTTPS://API.stripe.com.:443/v1/charges");
+fetch("https://api.stripe.com:8443/v1/charges");
+fetch("https://api.stripe.com:443@evil.example/v1/charges");
+fetch("https://api.stripe.com/v1/charges", { method: "POST", ...init });
+fetch("https://api.stripe.com/v1/charges", { ...init, method: "POST" });
+fetch("https://api.stripe.com/v1/charges", { method: "POST", [key]: value });
+fetch("https://api.stripe.com/v1/charges", { method: "POST", ...(body ? { body } : {}) });
 "#,
         ),
     ]);
@@ -465,6 +472,11 @@ function f(fetch: (x: string) => void) { fetch("https://api.stripe.com/v1/charge
             "a.ts:7 fetch -",
             "a.ts:8 fetch -",
             "a.ts:9 fetch -",
+            "a.ts:14 fetch GET /v1/charges",
+            "a.ts:17 fetch -",
+            "a.ts:18 fetch POST /v1/charges",
+            "a.ts:19 fetch -",
+            "a.ts:20 fetch POST /v1/charges",
         ]
     );
 }

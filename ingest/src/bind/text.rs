@@ -7,6 +7,8 @@ use crate::parse::{Argument, Expr, ExprId, Origin, ParsedFile, Step, TextPart};
 
 /// Texts in texts, followed this far.
 const DEEPEST: u32 = 16;
+/// Pieces of one text; a template with more is no URL.
+const MOST_PIECES: usize = 64;
 /// Ways to read one text (the branches of conditions).
 const MOST_READINGS: usize = 8;
 
@@ -42,7 +44,7 @@ impl Evaluator<'_, '_> {
 
     fn readings(&mut self, file: FileId, expr: ExprId, depth: u32) -> Vec<Text> {
         let unknown = || vec![vec![Piece::Value]];
-        if depth > DEEPEST {
+        if depth > DEEPEST || !self.may_look() {
             return unknown();
         }
         let world = self.world;
@@ -53,6 +55,7 @@ impl Evaluator<'_, '_> {
                 Some(segment) => vec![vec![Piece::Known(segment.to_owned())]],
                 None => unknown(),
             },
+            Expr::Template(parts) if parts.len() > MOST_PIECES => unknown(),
             Expr::Template(parts) => {
                 let mut all: Vec<Text> = vec![Vec::new()];
                 for part in parts {
@@ -64,6 +67,9 @@ impl Evaluator<'_, '_> {
                     let mut next = Vec::new();
                     for start in &all {
                         for end in &pieces {
+                            if start.len() + end.len() > MOST_PIECES {
+                                return unknown();
+                            }
                             if next.len() < MOST_READINGS {
                                 next.push(start.iter().chain(end).cloned().collect());
                             }
@@ -336,7 +342,10 @@ pub(super) fn known(text: &Text) -> Option<String> {
 pub(super) fn url(text: &Text) -> Option<UrlPattern> {
     let mut pieces = text.iter();
     let Some(Piece::Known(first)) = pieces.next() else { return None };
-    let rest = first.strip_prefix("https://").or_else(|| first.strip_prefix("http://"))?;
+    let (scheme, rest) = first.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return None;
+    }
     let (host, path) = match rest.find(['/', '?', '#']) {
         Some(at) => rest.split_at(at),
         // A host that goes on in the next piece is not known.
@@ -345,7 +354,10 @@ pub(super) fn url(text: &Text) -> Option<UrlPattern> {
         }
         None => (rest, ""),
     };
-    let host = host.split(':').next().unwrap_or("").to_ascii_lowercase();
+    // Another port is another server; what stands before an `@` says nothing of where a request goes.
+    let host = host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase();
+    let host = host.strip_suffix(":443").or_else(|| host.strip_suffix(":80")).unwrap_or(&host);
+    let host = host.trim_end_matches('.').to_owned();
     if host.is_empty() {
         return None;
     }

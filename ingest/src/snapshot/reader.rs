@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read};
 
 use sha2::{Digest, Sha256};
-use sync_core::graph::{End, FileFacts, Header, Line, SNAPSHOT_FORMAT, Skipped};
+use sync_core::graph::{End, FileFacts, Header, Line, MAX_PATH_BYTES, SNAPSHOT_FORMAT, Skipped};
 use sync_core::rung::Rung;
 use sync_core::text::shown;
 
@@ -443,7 +443,7 @@ impl<'a> Reader<'a> {
 
     fn check_path(&self, path: &str, given: &str) -> Result<(), SnapshotError> {
         let sound = !path.is_empty()
-            && path.len() <= 4096
+            && path.len() <= MAX_PATH_BYTES
             && !path.contains(|c: char| c.is_control())
             && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
         if sound { Ok(()) } else { Err(SnapshotError::BadPath { line: self.line, path: shown(given, 200) }) }

@@ -382,6 +382,10 @@ impl FileFacts {
     }
 }
 
+/// Longest path of a file or folder in a snapshot, in bytes: what is longer is skipped by the walk, since no index in a
+/// database takes it.
+pub const MAX_PATH_BYTES: usize = 1024;
+
 /// The digest under which [`CallSite::args_literals`] keeps a literal and the join compares an enum's value: of a
 /// string its content, of a number or boolean its JSON text.
 pub fn literal_digest(value: &str) -> String {

@@ -9,7 +9,7 @@ mod write;
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
-use sync_core::graph::{FileFacts, Header, Skipped};
+use sync_core::graph::{FileFacts, Header, MAX_PATH_BYTES, Skipped};
 use sync_core::ids::{IndexId, RepositoryId};
 use sync_core::rung::Rung;
 use time::OffsetDateTime;
@@ -18,9 +18,6 @@ use uuid::Uuid;
 use crate::error::StoreError;
 use crate::indexes::Index;
 use crate::tx::Tx;
-
-/// A longer path would not fit an index entry of the database.
-const MAX_PATH_BYTES: usize = 1024;
 
 /// A validated snapshot.
 #[derive(Debug, Clone, PartialEq)]
