@@ -8,6 +8,7 @@ mod binaries;
 mod process;
 
 use std::fs::{self, DirBuilder, File};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,13 +49,17 @@ impl PostgresError {
         Self { what: what.into(), next: next.into() }
     }
 
-    fn io(doing: &str, path: &Path, error: &std::io::Error) -> Self {
+    fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
         Self::new(format!("{doing} `{}` failed: {error}", path.display()), "make the folder writable or choose another")
     }
 }
 
 /// Sockets have at most 107 bytes of path; `/.s.PGSQL.5432.lock` comes behind the folder's.
 const MAX_SOCKET_DIR: usize = 80;
+
+/// How often, and how far apart, it is tried to clear what a killed first start left.
+const CLEARINGS: u32 = 40;
+const CLEARING_WAIT: Duration = Duration::from_millis(50);
 
 /// How long a server that its process left behind may take to go, and one that recovers to come up.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -207,9 +212,7 @@ fn initialize(
 ) -> Result<(), PostgresError> {
     let unfinished = data_dir.join("data.unfinished");
     for leftover in [&unfinished, &cluster.to_path_buf()] {
-        if leftover.exists() {
-            fs::remove_dir_all(leftover).map_err(|e| PostgresError::io("clearing", leftover, &e))?;
-        }
+        clear(leftover).map_err(|e| PostgresError::io("clearing", leftover, &e))?;
     }
     let mut command = account.command(&binaries.dir.join("initdb"));
     command.arg("-D").arg(&unfinished).args(["-U", "postgres", "-E", "UTF8", "--locale=C", "-A", "trust"]);
@@ -217,6 +220,8 @@ fn initialize(
     if !settings.durable {
         command.arg("--no-sync");
     }
+    // Killed outright: what it would clear up by path may by then be its successor's.
+    process::die_with_parent(&mut command, nix::sys::signal::Signal::SIGKILL);
     let output = command.output().map_err(|e| PostgresError::io("running", &binaries.dir.join("initdb"), &e))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -226,6 +231,19 @@ fn initialize(
         ));
     }
     fs::rename(&unfinished, cluster).map_err(|e| PostgresError::io("moving", &unfinished, &e))
+}
+
+/// Removes a folder. What a killed first start had running ends by itself, but may still be writing into it.
+fn clear(leftover: &Path) -> io::Result<()> {
+    for _ in 0..CLEARINGS {
+        match fs::remove_dir_all(leftover) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => std::thread::sleep(CLEARING_WAIT),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ if leftover.exists() => std::thread::sleep(CLEARING_WAIT),
+            _ => return Ok(()),
+        }
+    }
+    fs::remove_dir_all(leftover)
 }
 
 /// In the data directory, where nothing is left behind after a crash that the next start would not reuse; where that

@@ -13,8 +13,8 @@ use crate::parse::{ExprId, SymbolIndex};
 pub(super) enum Host {
     /// To the vendor whose package it is.
     Own,
-    /// To another host that the code names.
-    Other(String),
+    /// To another host, or one of several, that the code names.
+    Other,
     /// To wherever a value says that is not known here.
     Hidden,
 }

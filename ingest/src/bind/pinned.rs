@@ -82,12 +82,7 @@ impl Evaluator<'_, '_> {
             if package.client_options.any_host && foreign.is_none() {
                 continue;
             }
-            return match hosts.as_slice() {
-                [Some(host), others @ ..] if others.iter().all(|other| other.as_ref() == Some(host)) => {
-                    Host::Other(host.clone())
-                }
-                _ => Host::Hidden,
-            };
+            return if hosts.iter().all(Option::is_some) { Host::Other } else { Host::Hidden };
         }
         Host::Own
     }
@@ -153,5 +148,24 @@ impl Evaluator<'_, '_> {
             Some((file, value)) => self.text_of(file, value),
             None => self.text_of(file, first),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bind::tests::analysed;
+
+    #[test]
+    fn no_host_but_a_vendors_is_told() {
+        let source = r#"import OpenAI from "openai";
+const c = new OpenAI({ baseURL: "https://internal.acme.example/v1" });
+c.chat.completions.create({ model: "m" });
+fetch("https://internal.acme.example/v1/charges");
+"#;
+        let analysis = analysed(&[("a.ts", source)]);
+        let [site] = analysis.files[0].call_sites.as_slice() else { panic!("one call site") };
+        assert_eq!(site.operation, None);
+        assert!(!serde_json::to_string(&analysis.files).unwrap().contains("acme"));
+        assert!(!serde_json::to_string(&analysis.clients).unwrap().contains("acme"));
     }
 }

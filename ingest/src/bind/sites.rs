@@ -225,8 +225,9 @@ impl Evaluator<'_, '_> {
             found.client = found.client.or(Some(client));
             match &self.clients.get(client).host {
                 Host::Own => {}
-                Host::Other(host) => {
-                    found.reason = format!("the client's requests go to {host}, which is not {}'s", found.vendor);
+                Host::Other => {
+                    // Which host is nobody's business: it may be an internal one.
+                    found.reason = format!("the client's requests go to a host that is not {}'s", found.vendor);
                     found.operation = None;
                 }
                 Host::Hidden => {

@@ -71,10 +71,16 @@ fn is_route(text: &str) -> bool {
 
 /// `2023-10-16`, `2025-05-28.basil`, `v3`, `2.1`.
 fn is_version(text: &str) -> bool {
+    // Numbers, which may have a little behind them (`1beta1`), and at most one word: what is more may say anything.
+    let parts = text.strip_prefix('v').unwrap_or(text).split(['.', '-', '_']);
+    let mut words = 0;
     text.len() <= 32
-        && text.contains(|c: char| c.is_ascii_digit())
-        && text.starts_with(|c: char| c.is_ascii_digit() || c == 'v')
-        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'_'))
+        && parts.enumerate().all(|(at, part)| {
+            let is_number = part.len() <= 8 && part.starts_with(|c: char| c.is_ascii_digit());
+            words += usize::from(!is_number);
+            (is_number || (at > 0 && words == 1 && !part.is_empty()))
+                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        })
 }
 
 /// `chat.postMessage`: names that an API dispatches on.
@@ -95,6 +101,8 @@ mod tests {
         for text in [
             "2025-05-28.basil",
             "v3",
+            "v1beta1",
+            "2024-02-15-preview",
             "POST",
             "get",
             "https://api.stripe.com/v1/charges",
@@ -130,6 +138,9 @@ mod tests {
             "Hello, world.",
             "https://user:secret@example.com/",
             "active",
+            "v1-hunter2-secret",
+            "9lives-of-a-cat",
+            "2correcthorse",
             "a\nb/c",
             "<b>/</b>",
             "jane@example.com",

@@ -53,7 +53,7 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
-        die_with_parent(&mut command);
+        die_with_parent(&mut command, Signal::SIGINT);
 
         let (spawned, was_spawned) = mpsc::channel();
         let (stop, stopped) = mpsc::channel();
@@ -214,8 +214,8 @@ fn is_postgres(pid: i32) -> bool {
 }
 
 /// A group of its own, so that Ctrl-C reaches this process only and it stops the server when its own work is done; and
-/// a signal from the kernel when the parent is gone, however that happened.
-fn die_with_parent(command: &mut Command) {
+/// this signal from the kernel when the parent is gone, however that happened.
+pub(super) fn die_with_parent(command: &mut Command, signal: Signal) {
     use std::os::unix::process::CommandExt as _;
 
     command.process_group(0);
@@ -229,7 +229,7 @@ fn die_with_parent(command: &mut Command) {
         // SAFETY: between fork and exec only prctl and getppid are called, both of which are async-signal-safe.
         unsafe {
             command.pre_exec(move || {
-                nix::sys::prctl::set_pdeathsig(Signal::SIGINT)?;
+                nix::sys::prctl::set_pdeathsig(signal)?;
                 // The parent may have died before the kernel was told.
                 if nix::unistd::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
             });
