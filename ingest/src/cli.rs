@@ -3,6 +3,7 @@
 //! Errors go to stderr as `error: what; next: what to do`. Exit codes: 0 done (also when partial), 1 failed, 2 bad
 //! use, 3 refused by the gate.
 
+mod catalog;
 mod feed;
 mod fetch;
 mod index;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use catalog::{CatalogArgs, run_catalog};
 pub use feed::run_feed;
 pub use fetch::{FetchArgs, run_fetch};
 pub use index::{IndexArgs, run_index};
@@ -40,6 +42,7 @@ struct Cli {
 enum Command {
     Index(IndexArgs),
     Feed(FeedArgs),
+    Catalog(CatalogArgs),
     /// Parses files given on stdin; the index starts this by itself.
     #[command(hide = true)]
     Parse,
@@ -53,6 +56,7 @@ pub fn main() -> ExitCode {
             Err(error) => fail(&format!("the path of this executable is unknown: {error}"), "run it by its path"),
         },
         Command::Feed(args) => run_feed(args),
+        Command::Catalog(args) => run_catalog(&args),
         Command::Parse => run_parse(),
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::Catalog;
 
-/// Every defect found, in words; empty for a sound catalog.
+/// Every defect found, in words, each with its file in front; empty for a sound catalog.
 pub fn check(catalog: &Catalog) -> Vec<String> {
     let mut defects = vec![];
     for package in &catalog.packages {
-        let name = &package.name;
+        let name = format!("{}: package `{}`", catalog.vendor(package.vendor).file, package.name);
         if package.editions.is_empty() {
             defects.push(format!("{name}: no recorded version"));
         }
@@ -31,25 +31,32 @@ pub fn check(catalog: &Catalog) -> Vec<String> {
             }
         }
     }
-    for (vendor, routes) in catalog.vendors.iter().zip(&catalog.routes) {
+    for (index, (vendor, routes)) in catalog.vendors.iter().zip(&catalog.routes).enumerate() {
+        let file = &vendor.file;
+        if *file != format!("{}.json", vendor.id) {
+            defects.push(format!("{file}: it is of vendor `{}`, whose file is `{}.json`", vendor.id, vendor.id));
+        }
+        let is_recorded = catalog.packages.iter().any(|package| usize::from(package.vendor.0) == index);
         for route in routes {
             let text = route.operation.as_str();
             let balanced = text.matches('{').count() == text.matches('}').count();
             if !balanced || text.contains(char::is_whitespace) && text.split(' ').count() > 2 || text.contains("//") {
-                defects.push(format!("{}: `{text}` is no template", vendor.id));
+                defects.push(format!("{file}: `{text}` is no template"));
             }
             // A number in front is a version (`/1/indexes`); one further on is somebody's id.
             let concrete = |segment: &super::route::Segment| match segment {
                 super::route::Segment::Literal(text) => text.bytes().all(|b| b.is_ascii_digit()),
                 _ => false,
             };
-            if route.segments.iter().skip(1).any(concrete) || text.contains("undefined") || text.contains("null") {
-                defects.push(format!("{}: `{text}` is of one recording, not of the vendor", vendor.id));
+            let is_concrete =
+                route.segments.iter().skip(1).any(concrete) || text.contains("undefined") || text.contains("null");
+            if is_recorded && is_concrete {
+                defects.push(format!("{file}: `{text}` is of one recording, not of the vendor"));
             }
         }
         for operation in vendor.enum_keys.keys() {
             if !routes.iter().any(|route| route.operation.erased() == *operation) {
-                defects.push(format!("{}: enum keys of `{operation}`, which it does not have", vendor.id));
+                defects.push(format!("{file}: enum keys of `{operation}`, which it does not have"));
             }
         }
         for server in &vendor.servers {
@@ -61,7 +68,7 @@ pub fn check(catalog: &Catalog) -> Vec<String> {
                 || !labels.iter().all(label)
                 || !(server.base.is_empty() || server.base.starts_with('/'))
             {
-                defects.push(format!("{}: `{}{}` is no server", vendor.id, server.host, server.base));
+                defects.push(format!("{file}: `{}{}` is no server", server.host, server.base));
             }
         }
     }

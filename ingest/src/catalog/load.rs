@@ -155,6 +155,7 @@ fn declare(catalog: &mut Catalog, parsed: &[(String, VendorFile)]) -> Result<Nam
         catalog.hosts.extend(servers.iter().map(|server| (server.clone(), vendor)));
         catalog.vendors.push(Vendor {
             id: file.vendor.clone(),
+            file: name.clone(),
             servers,
             api_version_header: file.api_version_header.as_ref().map(|header| header.to_ascii_lowercase()),
             get_as_post: file.get_as_post,

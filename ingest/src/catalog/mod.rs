@@ -8,6 +8,7 @@ mod file;
 mod http;
 mod load;
 mod model;
+pub mod openapi;
 mod route;
 #[cfg(test)]
 mod tests;

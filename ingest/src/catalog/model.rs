@@ -25,6 +25,8 @@ pub struct ShapeId(pub(crate) u32);
 pub struct Vendor {
     /// Vendor id, as call sites and feeds carry it.
     pub id: String,
+    /// Name of its file.
+    pub(crate) file: String,
     /// Hosts (and the path before every template) at which the vendor's API answers.
     pub servers: Vec<Server>,
     /// Request header that pins the API version, lower case.

@@ -277,3 +277,22 @@ fn a_file_that_is_wrong_is_refused_with_the_reason() {
     assert!(load(&package(r#"{"X":{}}"#, r#"{"GET /a":["a @7"]}"#)).unwrap_err().contains("unknown version"));
     assert_eq!(load(&package(r#"{"X":{}}"#, r#"{"GET /a":["a @1"]}"#)), Ok(()));
 }
+
+#[test]
+fn defects_name_the_file_and_the_chain() {
+    let text = r#"{"format":1,"vendor":"x","servers":[{"host":"localhost"}],"routes":["GET /a/{b"],"packages":[{"name":"x",
+        "editions":[{"version":"2.0.0"},{"version":"1.0.0"}],"modules":[{"specifiers":["x"],"exports":{"X":"X"}}],
+        "shapes":{"X":{}},"operations":{"GET /a":["a.get"],"GET /b":["a.get @1"],"GET /c/12":[]}}]}"#;
+    let defects = check(&load::from_files([("y.json", text)].into_iter()).unwrap());
+    assert_eq!(
+        defects,
+        [
+            "y.json: package `x`: versions 2.0.0 and 1.0.0 are not ascending majors",
+            "y.json: package `x`: `a.get` requests two operations in one version",
+            "y.json: it is of vendor `x`, whose file is `x.json`",
+            "y.json: `GET /c/12` is of one recording, not of the vendor",
+            "y.json: `GET /a/{b` is no template",
+            "y.json: `localhost` is no server",
+        ]
+    );
+}
