@@ -81,8 +81,8 @@ impl<'t> Scan<'t> {
     /// Goes behind a tag, and behind the content of those whose content is no markup of the component; nothing where
     /// that has no end.
     fn markup(&mut self, at: usize) -> Option<usize> {
-        if let Some(behind) = self.behind_comment(at) {
-            return behind;
+        if self.opens_comment(at) {
+            return self.behind_comment(at);
         }
         if !self.opens_tag(at) {
             return Some(at + 1);
@@ -105,9 +105,13 @@ impl<'t> Scan<'t> {
         if is_markup { self.behind_template(tag.end) } else { self.closing(tag.end, tag.name) }
     }
 
-    /// Behind the comment that starts here, if one does, and if it ends.
-    fn behind_comment(&self, at: usize) -> Option<Option<usize>> {
-        self.bytes[at..].starts_with(b"<!--").then(|| Some(at + 4 + self.text[at + 4..].find("-->")? + 3))
+    fn opens_comment(&self, at: usize) -> bool {
+        self.bytes[at..].starts_with(b"<!--")
+    }
+
+    /// Behind the comment that starts here, if it ends.
+    fn behind_comment(&self, at: usize) -> Option<usize> {
+        Some(at + 4 + self.text[at + 4..].find("-->")? + 3)
     }
 
     fn opens_tag(&self, at: usize) -> bool {
@@ -134,8 +138,8 @@ impl<'t> Scan<'t> {
         let mut depth = 1_u32;
         loop {
             at += self.text[at..].find('<')?;
-            if let Some(behind) = self.behind_comment(at) {
-                at = behind?;
+            if self.opens_comment(at) {
+                at = self.behind_comment(at)?;
             } else if self.opens_tag(at) {
                 let tag = self.tag(at)?;
                 depth += u32::from(tag.name == "template" && !tag.closed);
