@@ -1,9 +1,12 @@
 //! The log and the counted refusals.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Row as _;
+use sync_core::clock::MockClock;
 use sync_core::ids::{EventId, RequestId};
+use sync_server::audit::refusals::Refusals;
 use sync_store::{AuditEvent, AuditOutcome, Outcome, Protocol, Refusal};
 use sync_tests::{NOW, TestDatabase, TwoOrganizations, with_database};
 
@@ -146,5 +149,31 @@ fn refusals_without_an_organization_are_counted_by_the_minute() {
         .await
         .unwrap();
         assert_eq!((prefixes, other), (1001, 12));
+    });
+}
+
+#[test]
+fn counted_refusals_are_kept_for_thirty_days() {
+    with_database(async |database: &TestDatabase| {
+        let clock = Arc::new(MockClock::at(NOW));
+        let refusals = Refusals::new(clock.clone());
+        let minutes = async || -> Vec<time::OffsetDateTime> {
+            sqlx::query_scalar("SELECT minute FROM routing.refusals ORDER BY minute")
+                .fetch_all(&mut database.superuser().await)
+                .await
+                .unwrap()
+        };
+        refusals.count(Protocol::Mcp, None, "bad_token");
+        refusals.flush(&database.store).await;
+        assert_eq!(minutes().await, [NOW]);
+        clock.advance(time::Duration::days(30));
+        refusals.count(Protocol::Mcp, None, "bad_token");
+        refusals.flush(&database.store).await;
+        let later = NOW + Duration::from_hours(30 * 24);
+        assert_eq!(minutes().await, [NOW, later]);
+        // Nothing is counted any more, and the older of both goes all the same.
+        clock.advance(time::Duration::hours(1));
+        refusals.flush(&database.store).await;
+        assert_eq!(minutes().await, [later]);
     });
 }

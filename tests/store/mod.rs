@@ -3,6 +3,7 @@
 mod audit;
 mod cancelled;
 mod catalog;
+mod counts;
 mod feed;
 mod findings;
 mod identity;

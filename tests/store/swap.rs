@@ -404,15 +404,20 @@ fn the_database_itself_refuses_a_rung_that_nothing_established() {
         let alpha = TwoOrganizations::create(&database.store).await.unwrap().alpha;
         let mut owner = database.owner_in(alpha.principal.organization).await;
         for rung in ["observed", "resolved"] {
-            let error = sqlx::query("UPDATE sync.call_sites SET binding_source = $1")
-                .bind(rung)
-                .execute(&mut owner)
-                .await
-                .unwrap_err();
-            assert_eq!(error.as_database_error().unwrap().constraint(), Some("no_unestablished_rung"));
+            for claim in
+                ["UPDATE sync.call_sites SET binding_source = $1", "UPDATE sync.call_counts SET binding_source = $1"]
+            {
+                let error = sqlx::query(claim).bind(rung).execute(&mut owner).await.unwrap_err();
+                assert_eq!(error.as_database_error().unwrap().constraint(), Some("no_unestablished_rung"));
+            }
         }
         // A historic row passes through verbatim.
-        sqlx::query("UPDATE sync.call_sites SET binding_source = 'unattributed'").execute(&mut owner).await.unwrap();
+        for passed in [
+            "UPDATE sync.call_sites SET binding_source = 'unattributed'",
+            "UPDATE sync.call_counts SET binding_source = 'unattributed'",
+        ] {
+            sqlx::query(passed).execute(&mut owner).await.unwrap();
+        }
         let mut tx = database.store.begin(&alpha.principal).await.unwrap();
         let sites = tx.indexed_sites(&alpha.swap.index).await.unwrap();
         assert_eq!(sites[0].binding_source, BindingSource::Unattributed);

@@ -6,14 +6,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sync_core::clock::Clock;
-use sync_store::{Protocol, Refusal, Store};
-use time::OffsetDateTime;
+use sync_store::{Protocol, Refusal, Store, StoreError};
+use time::{Duration, OffsetDateTime};
 
 /// The most distinct counters kept between two flushes; the rest is counted under [`OTHER`].
 const MAX_COUNTERS: usize = 1000;
 
 /// The address prefix under which is counted what has no counter of its own.
 const OTHER: &str = "other";
+
+/// How long counted refusals are kept in the store: they hold address prefixes, and tell of an attack for a while.
+const KEPT: Duration = Duration::days(30);
+
+/// How often older ones are looked for.
+const FORGET_EVERY: Duration = Duration::hours(1);
 
 type Key = (OffsetDateTime, String, &'static str);
 
@@ -22,12 +28,14 @@ type Key = (OffsetDateTime, String, &'static str);
 pub struct Refusals {
     clock: Arc<dyn Clock>,
     counters: Arc<Mutex<HashMap<Key, (Protocol, u64)>>>,
+    /// When older ones were last removed from the store.
+    forgotten_at: Arc<Mutex<Option<OffsetDateTime>>>,
 }
 
 impl Refusals {
     /// Nothing counted yet.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, counters: Arc::default() }
+        Self { clock, counters: Arc::default(), forgotten_at: Arc::default() }
     }
 
     /// Counts one; `code` says why it was refused.
@@ -55,8 +63,29 @@ impl Refusals {
         }
     }
 
-    /// Adds what was counted to the store. Where that fails, the counts stay for the next time.
+    /// Adds what was counted to the store, and removes from it what is older than 30 days. Where adding fails, the
+    /// counts stay for the next time.
     pub async fn flush(&self, store: &Store) {
+        self.write(store).await;
+        if let Err(error) = self.forget(store).await {
+            tracing::warn!(%error, "old counted refusals could not be removed; it is tried again");
+        }
+    }
+
+    async fn forget(&self, store: &Store) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let last = *self.forgotten_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| now - last < FORGET_EVERY) {
+            return Ok(());
+        }
+        let mut tx = store.system("refusals").await?;
+        tx.forget_refusals(now - KEPT).await?;
+        tx.commit().await?;
+        *self.forgotten_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(())
+    }
+
+    async fn write(&self, store: &Store) {
         let taken = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
         if taken.is_empty() {
             return;

@@ -193,6 +193,15 @@ impl SystemTx {
         .await?;
         Ok(())
     }
+
+    /// Forgets the refusals counted in minutes before this instant; gives how many rows went.
+    pub async fn forget_refusals(&mut self, before: OffsetDateTime) -> Result<u64, StoreError> {
+        let gone = sqlx::query("DELETE FROM routing.refusals WHERE minute < $1")
+            .bind(before)
+            .execute(self.connection())
+            .await?;
+        Ok(gone.rows_affected())
+    }
 }
 
 async fn record_event(connection: &mut PgConnection, event: &AuditEvent) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use sync_core::rung::BindingSource;
 
 use crate::convert::{below, binding_source, context, count, small, stored};
 use crate::error::StoreError;
-use crate::facts::decode;
+use crate::facts::{CallSitesOfFile, decode};
 use crate::indexes::Index;
 use crate::tx::Tx;
 
@@ -86,25 +86,16 @@ pub struct OperationUse {
     pub call_sites: u64,
 }
 
-/// Call sites `c` of the files `p` of an index: ref key is $1, sequence number $2.
-macro_rules! from_index {
-    ($select:literal, $rest:literal) => {
-        concat!(
-            $select,
-            " FROM sync.ref_paths p
-              JOIN sync.call_sites c ON c.organization_id = p.organization_id AND c.file_key = p.file_key
-              WHERE p.ref_key = $1 AND p.from_seq <= $2 AND p.to_seq > $2 AND p.call_sites > 0 ",
-            $rest
-        )
-    };
-}
-
-/// The columns of [`CallSiteColumns`].
+/// The columns of [`CallSiteColumns`] from call sites `c` of the files `p` of an index: ref key is $1, sequence number
+/// $2, path $3.
 macro_rules! select_call_sites {
     ($rest:literal) => {
-        from_index!(
+        concat!(
             "SELECT p.path, c.ordinal, c.line, c.end_line, c.start_column, c.symbol, c.chain, c.vendor, c.operation,
-                    c.binding_source, c.context",
+                    c.binding_source, c.context
+             FROM sync.ref_paths p
+             CROSS JOIN LATERAL (SELECT * FROM sync.call_sites s WHERE s.file_key = p.file_key OFFSET 0) c
+             WHERE p.ref_key = $1 AND p.from_seq <= $2 AND p.to_seq > $2 AND p.call_sites > 0 AND p.path = $3 ",
             $rest
         )
     };
@@ -119,7 +110,7 @@ impl Tx {
         line: u32,
     ) -> Result<Vec<CallSiteRow>, StoreError> {
         let rows: Vec<CallSiteColumns> = sqlx::query_as(select_call_sites!(
-            "AND p.path = $3 AND c.line <= $4 AND c.end_line >= $4
+            "AND c.line <= $4 AND c.end_line >= $4
              ORDER BY c.end_line - c.line, c.line DESC, c.start_column DESC, c.ordinal"
         ))
         .bind(index.ref_key)
@@ -140,8 +131,7 @@ impl Tx {
         limit: u32,
     ) -> Result<Vec<CallSiteRow>, StoreError> {
         let rows: Vec<CallSiteColumns> = sqlx::query_as(select_call_sites!(
-            "AND p.path = $3
-             ORDER BY CASE WHEN c.line <= $4 AND c.end_line >= $4 THEN 0
+            "ORDER BY CASE WHEN c.line <= $4 AND c.end_line >= $4 THEN 0
                            ELSE least(abs(c.line::bigint - $4), abs(c.end_line::bigint - $4)) END,
                       c.line, c.start_column, c.ordinal
              LIMIT $5"
@@ -159,7 +149,7 @@ impl Tx {
     /// Every call site of a file, in source order.
     pub async fn call_sites_of(&mut self, index: &Index, path: &str) -> Result<Vec<CallSiteRow>, StoreError> {
         let rows: Vec<CallSiteColumns> =
-            sqlx::query_as(select_call_sites!("AND p.path = $3 ORDER BY c.line, c.start_column, c.ordinal"))
+            sqlx::query_as(select_call_sites!("ORDER BY c.line, c.start_column, c.ordinal"))
                 .bind(index.ref_key)
                 .bind(index.seq)
                 .bind(path)
@@ -175,9 +165,9 @@ impl Tx {
         filter: &CallSiteFilter,
     ) -> Result<CallSiteCounts, StoreError> {
         let mut query: QueryBuilder<Postgres> = QueryBuilder::new(
-            "SELECT c.vendor, c.binding_source, count(*), count(c.operation)
+            "SELECT n.vendor, n.binding_source, sum(n.call_sites), sum(n.mapped)
              FROM sync.ref_paths p
-             JOIN sync.call_sites c ON c.organization_id = p.organization_id AND c.file_key = p.file_key
+             CROSS JOIN LATERAL (SELECT * FROM sync.call_counts c WHERE c.file_key = p.file_key OFFSET 0) n
              WHERE p.call_sites > 0 AND p.ref_key = ",
         );
         query.push_bind(index.ref_key);
@@ -186,23 +176,28 @@ impl Tx {
             push_path(&mut query, "p.path", path);
         }
         if let Some(vendor) = &filter.vendor {
-            query.push(" AND c.vendor = ").push_bind(vendor);
+            query.push(" AND n.vendor = ").push_bind(vendor);
         }
         if !filter.include_tests {
-            query.push(" AND c.context = 'code'");
+            query.push(" AND n.context = 'code'");
         }
-        query.push(" GROUP BY c.vendor, c.binding_source ORDER BY c.vendor, c.binding_source");
+        query.push(" GROUP BY n.vendor, n.binding_source ORDER BY n.vendor, n.binding_source");
         let rows: Vec<(String, String, i64, i64)> = query.build_query_as().fetch_all(self.connection()).await?;
         CallSiteCounts::of(&rows)
     }
 
     /// Which operations of a vendor are called in product code, sorted.
     pub async fn operations_used(&mut self, index: &Index, vendor: &str) -> Result<Vec<OperationUse>, StoreError> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(from_index!(
-            "SELECT c.operation_erased, count(*)",
-            "AND c.vendor = $3 AND c.operation_erased IS NOT NULL AND c.context = 'code'
-             GROUP BY c.operation_erased ORDER BY c.operation_erased"
-        ))
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            "SELECT c.operation_erased, count(*)
+             FROM sync.ref_paths p
+             CROSS JOIN LATERAL (SELECT s.operation_erased FROM sync.call_sites s
+                                 WHERE s.file_key = p.file_key AND s.vendor = $3 AND s.context = 'code'
+                                   AND s.operation_erased IS NOT NULL
+                                 OFFSET 0) c
+             WHERE p.ref_key = $1 AND p.from_seq <= $2 AND p.to_seq > $2 AND p.call_sites > 0
+             GROUP BY c.operation_erased ORDER BY c.operation_erased",
+        )
         .bind(index.ref_key)
         .bind(index.seq)
         .bind(vendor)
@@ -234,7 +229,7 @@ impl Tx {
         .await?;
         let mut sites = Vec::new();
         for (path, body, sources) in rows {
-            let facts = decode(&body)?;
+            let facts: CallSitesOfFile = decode(&body)?;
             if facts.call_sites.len() != sources.len() {
                 return Err(StoreError::unreadable("call sites", "their number differs from the facts"));
             }

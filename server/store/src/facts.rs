@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sqlx::FromRow;
-use sync_core::graph::FileFacts;
+use sync_core::graph::{CallSite, FileFacts, Symbol};
 
 use crate::convert::{below, count, small};
 use crate::error::StoreError;
@@ -68,6 +70,12 @@ impl Tx {
         Ok(self.files(index, &[path.to_owned()]).await?.pop())
     }
 
+    /// The call site at a position of a file, whole. Of its file's facts nothing but the call sites is read.
+    pub async fn call_site(&mut self, index: &Index, path: &str, ordinal: u32) -> Result<Option<CallSite>, StoreError> {
+        let files: Vec<CallSitesOfFile> = self.files(index, &[path.to_owned()]).await?;
+        Ok(files.into_iter().next().and_then(|file| file.call_sites.into_iter().nth(ordinal as usize)))
+    }
+
     /// What an index knows of a path; a trailing `/` is ignored, the empty path is the root.
     pub async fn path_state(&mut self, index: &Index, path: &str) -> Result<PathState, StoreError> {
         let path = path.trim_end_matches('/');
@@ -124,8 +132,8 @@ impl Tx {
             targets.iter().filter_map(|target| Some((target, Target::parse(target)?))).collect();
         let paths: BTreeSet<String> = asked.iter().map(|(_, target)| target.path.to_owned()).collect();
         let paths: Vec<String> = paths.into_iter().collect();
-        let files: BTreeMap<String, FileFacts> =
-            self.files(index, &paths).await?.into_iter().map(|file| (file.path.clone(), file)).collect();
+        let files: Vec<SymbolsOfFile> = self.files(index, &paths).await?;
+        let files: BTreeMap<&str, &[Symbol]> = files.iter().map(|file| (&file.path[..], &file.symbols[..])).collect();
         Ok(asked
             .into_iter()
             .filter_map(|(text, target)| {
@@ -135,7 +143,8 @@ impl Tx {
             .collect())
     }
 
-    async fn files(&mut self, index: &Index, paths: &[String]) -> Result<Vec<FileFacts>, StoreError> {
+    /// The facts of files, or that part of them which `T` names: what it does not name is passed over.
+    async fn files<T: DeserializeOwned>(&mut self, index: &Index, paths: &[String]) -> Result<Vec<T>, StoreError> {
         let bodies: Vec<Vec<u8>> = sqlx::query_scalar(
             "SELECT f.body
              FROM unnest($2::text[]) AS asked (path)
@@ -195,11 +204,11 @@ impl<'a> Target<'a> {
         Some(Self { path, qualified, ordinal: ordinal.parse().ok()? })
     }
 
-    fn line_in(&self, file: &FileFacts) -> Option<u32> {
+    fn line_in(&self, symbols: &[Symbol]) -> Option<u32> {
         if self.qualified.is_empty() {
             return Some(1);
         }
-        file.symbols.iter().find(|s| s.qualified == self.qualified && s.ordinal == self.ordinal).map(|s| s.line)
+        symbols.iter().find(|s| s.qualified == self.qualified && s.ordinal == self.ordinal).map(|s| s.line)
     }
 }
 
@@ -212,8 +221,21 @@ pub(crate) fn encode(file: &FileFacts) -> Result<Vec<u8>, StoreError> {
 /// zstd's own default: a third of the time of the levels that save another tenth.
 const COMPRESSION: i32 = 3;
 
-/// Reads facts as [`encode`] wrote them.
-pub(crate) fn decode(body: &[u8]) -> Result<FileFacts, StoreError> {
+/// The part of facts that a call site is read from.
+#[derive(Deserialize)]
+pub(crate) struct CallSitesOfFile {
+    pub(crate) call_sites: Vec<CallSite>,
+}
+
+/// The part of facts that a symbol is looked up in.
+#[derive(Deserialize)]
+struct SymbolsOfFile {
+    path: String,
+    symbols: Vec<Symbol>,
+}
+
+/// Reads facts, or a part of them, as [`encode`] wrote them.
+pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, StoreError> {
     let json = zstd::decode_all(body).map_err(|error| StoreError::unreadable("facts", error))?;
     serde_json::from_slice(&json).map_err(|error| StoreError::unreadable("facts", error))
 }

@@ -3,6 +3,7 @@
 //! Bulk rows go through UNNEST and not through COPY, which is refused on a table under row security; a COPY into
 //! `pg_temp` and an INSERT … SELECT behind it would write every row twice and gain nothing at the size of a push.
 
+mod columns;
 mod prune;
 mod write;
 

@@ -62,9 +62,7 @@ async fn explain(
     sites: &[CallSiteRow],
     site: &CallSiteRow,
 ) -> Result<Answer<ExplainCallSite>, AnswerError> {
-    let facts = reading.tx.file(index, &site.path).await?;
-    let call = facts.as_ref().and_then(|facts| facts.call_sites.get(site.ordinal as usize));
-    let Some(call) = call else {
+    let Some(call) = reading.tx.call_site(index, &site.path, site.ordinal).await? else {
         tracing::error!(path = site.path, ordinal = site.ordinal, "a call site's row has no facts");
         return Err(AnswerError::internal());
     };
@@ -82,7 +80,7 @@ async fn explain(
         known_changes,
         known_changes_total,
         also_on_line: sites.iter().filter(|other| *other != site).take(NEAREST as usize).map(near).collect(),
-        ..described(site, call, client.as_ref())
+        ..described(site, &call, client.as_ref())
     };
     body.evidence.truncate(12);
     reading.rows(1);

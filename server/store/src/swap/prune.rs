@@ -69,10 +69,12 @@ impl Tx {
         .bind(&unseen)
         .fetch_all(self.connection())
         .await?;
-        sqlx::query("DELETE FROM sync.call_sites WHERE file_key = ANY ($1)")
-            .bind(&gone)
-            .execute(self.connection())
-            .await?;
+        for forget in [
+            "DELETE FROM sync.call_sites WHERE file_key = ANY ($1)",
+            "DELETE FROM sync.call_counts WHERE file_key = ANY ($1)",
+        ] {
+            sqlx::query(forget).bind(&gone).execute(self.connection()).await?;
+        }
         Ok(())
     }
 }

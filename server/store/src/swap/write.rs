@@ -7,8 +7,9 @@ use sync_core::ids::RepositoryId;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use super::columns::{CallCountArrays, CallSiteArrays, length};
 use super::{Held, LockedRef, SnapshotFacts};
-use crate::convert::{stored, stored_count, text};
+use crate::convert::{stored, stored_count};
 use crate::error::StoreError;
 use crate::facts::encode;
 use crate::tx::Tx;
@@ -84,6 +85,7 @@ impl Tx {
             }
             let inserted = self.write_facts(repository, &new).await?;
             self.write_call_sites(&new, &inserted).await?;
+            self.write_call_counts(&new, &inserted).await?;
             keys.extend(inserted);
             self.write_paths(ref_key, seq, chunk, &hashes, &keys).await?;
         }
@@ -154,6 +156,32 @@ impl Tx {
         .bind(columns.operation_erased)
         .bind(columns.binding_source)
         .bind(columns.context)
+        .execute(self.connection())
+        .await?;
+        Ok(())
+    }
+
+    async fn write_call_counts(
+        &mut self,
+        new: &[(&FileFacts, &Vec<u8>)],
+        keys: &HashMap<Vec<u8>, i64>,
+    ) -> Result<(), StoreError> {
+        let mut columns = CallCountArrays::default();
+        for (file, hash) in new {
+            columns.add(key_of(keys, hash)?, file);
+        }
+        sqlx::query(
+            "INSERT INTO sync.call_counts (file_key, ordinal, vendor, binding_source, context, call_sites, mapped)
+             SELECT * FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[],
+                                  $7::integer[])",
+        )
+        .bind(columns.file_key)
+        .bind(columns.ordinal)
+        .bind(columns.vendor)
+        .bind(columns.binding_source)
+        .bind(columns.context)
+        .bind(columns.call_sites)
+        .bind(columns.mapped)
         .execute(self.connection())
         .await?;
         Ok(())
@@ -307,44 +335,4 @@ fn facts_hash(file: &FileFacts) -> Result<Vec<u8>, StoreError> {
 
 fn key_of(keys: &HashMap<Vec<u8>, i64>, hash: &[u8]) -> Result<i64, StoreError> {
     keys.get(hash).copied().ok_or_else(|| StoreError::Bug("facts that were just written have no key".to_owned()))
-}
-
-fn length(value: usize) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
-}
-
-/// Call sites as columns.
-#[derive(Default)]
-struct CallSiteArrays {
-    file_key: Vec<i64>,
-    ordinal: Vec<i32>,
-    line: Vec<i32>,
-    end_line: Vec<i32>,
-    start_column: Vec<i32>,
-    symbol: Vec<String>,
-    chain: Vec<String>,
-    vendor: Vec<String>,
-    operation: Vec<Option<String>>,
-    operation_erased: Vec<Option<String>>,
-    binding_source: Vec<&'static str>,
-    context: Vec<&'static str>,
-}
-
-impl CallSiteArrays {
-    fn add(&mut self, file_key: i64, file: &FileFacts) {
-        for (ordinal, call) in file.call_sites.iter().enumerate() {
-            self.file_key.push(file_key);
-            self.ordinal.push(length(ordinal));
-            self.line.push(stored(call.line));
-            self.end_line.push(stored(call.end_line));
-            self.start_column.push(stored(call.column));
-            self.symbol.push(text(&call.symbol).into_owned());
-            self.chain.push(text(&call.chain).into_owned());
-            self.vendor.push(text(&call.vendor).into_owned());
-            self.operation.push(call.operation.as_ref().map(|o| text(o.as_str()).into_owned()));
-            self.operation_erased.push(call.operation.as_ref().map(|o| text(&o.erased()).into_owned()));
-            self.binding_source.push(call.binding_source.as_str());
-            self.context.push(call.context.as_str());
-        }
-    }
 }
