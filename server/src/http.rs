@@ -28,7 +28,8 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: Shutdown) -> 
     let grace = Duration::from_secs(app.config.shutdown_grace_s);
     let flusher = tokio::spawn(flush_refusals(app.clone(), shutdown.clone()));
     let connections = TaskTracker::new();
-    connections::take(listener, router::router(&app), &shutdown, &connections, connections::SILENCE).await;
+    let places = std::sync::Arc::new(tokio::sync::Semaphore::new(connections::MOST));
+    connections::take(listener, router::router(&app), &shutdown, &connections, &places, connections::SILENCE).await;
     connections.close();
     if tokio::time::timeout(grace, connections.wait()).await.is_err() {
         tracing::warn!(grace_s = grace.as_secs(), "requests were still in flight at the end of the grace period");

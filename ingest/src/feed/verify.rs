@@ -136,9 +136,9 @@ impl Verifier {
         let expires = earliest_expiry(&repository, now)?;
         let version = repository.targets().signed.version.get();
         match last_version {
-            Some(last) if version < last => {
-                Err(VerifyError::RolledBack(format!("{version} was served after {last} was adopted")))
-            }
+            Some(last) if version < last => Err(VerifyError::RolledBack(format!(
+                "version {version} was served, which is older than version {last}, known already"
+            ))),
             Some(last) if version == last => Ok(Loaded::Unchanged { version, expires }),
             _ => {
                 let (feeds, raw) = self.read_targets(&repository).await?;

@@ -19,6 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
@@ -28,13 +29,18 @@ use crate::shutdown::Shutdown;
 /// than the minute for which balancers keep theirs.
 pub(super) const SILENCE: Duration = Duration::from_secs(75);
 
-/// Takes connections until `shutdown`, and serves each in a task of `connections`, which ends after the requests in
-/// flight then.
+/// The most connections at once. Whoever comes then waits in the kernel's queue, so that strangers cost neither memory
+/// nor files without bound.
+pub(super) const MOST: usize = 4096;
+
+/// Takes connections until `shutdown`, as many at once as `places` has, and serves each in a task of `connections`,
+/// which ends after the requests in flight then.
 pub(super) async fn take(
     mut listener: TcpListener,
     router: Router,
     shutdown: &Shutdown,
     connections: &TaskTracker,
+    places: &Arc<Semaphore>,
     silence: Duration,
 ) {
     let mut builder = Builder::new(TokioExecutor::new());
@@ -42,6 +48,12 @@ pub(super) async fn take(
     // Asks a peer that says nothing whether it is still there.
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(silence / 2).keep_alive_timeout(silence / 2);
     loop {
+        let place = tokio::select! {
+            place = places.clone().acquire_owned() => place,
+            () = shutdown.begun() => return,
+        };
+        // The semaphore is never closed; were it, no connection could be taken any more.
+        let Ok(place) = place else { return };
         // Accepting waits a moment where the process has no file left, and does not fail.
         let (stream, peer) = tokio::select! {
             accepted = Listener::accept(&mut listener) => accepted,
@@ -51,8 +63,15 @@ pub(super) async fn take(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
-        connections.spawn(serve(builder.clone(), stream, peer, router.clone(), shutdown.clone(), silence));
+        let served = serve(builder.clone(), stream, peer, router.clone(), shutdown.clone(), silence);
+        connections.spawn(holding(place, served));
     }
+}
+
+/// Keeps the place of a connection until it has ended.
+async fn holding(place: OwnedSemaphorePermit, served: impl Future<Output = ()>) {
+    served.await;
+    drop(place);
 }
 
 async fn serve(
@@ -120,8 +139,9 @@ mod tests {
             shutdown.begin();
             String::from_utf8_lossy(&all).into_owned().replace(&client.local_addr().unwrap().to_string(), "me")
         };
-        let (heard, ()) =
-            tokio::join!(client, take(listener, router, &shutdown, &connections, Duration::from_millis(200)));
+        let places = Arc::new(Semaphore::new(1));
+        let silence = Duration::from_millis(200);
+        let (heard, ()) = tokio::join!(client, take(listener, router, &shutdown, &connections, &places, silence));
         connections.close();
         connections.wait().await;
         heard
@@ -135,5 +155,30 @@ mod tests {
         }
         let answered = heard(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
         assert!(answered.starts_with("HTTP/1.1 200 OK") && answered.ends_with("me"), "{answered}");
+    }
+    #[tokio::test]
+    async fn a_place_is_held_while_its_connection_lasts_and_then_given_on() {
+        const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (shutdown, connections) = (Shutdown::default(), TaskTracker::new());
+        let router = Router::new().route("/", get("answered"));
+        let places = Arc::new(Semaphore::new(1));
+        let clients = async {
+            let mut first = TcpStream::connect(address).await.unwrap();
+            first.write_all(ASK).await.unwrap();
+            let mut byte = [0];
+            first.read_exact(&mut byte).await.unwrap();
+            assert_eq!(places.available_permits(), 0);
+            let mut second = TcpStream::connect(address).await.unwrap();
+            second.write_all(ASK).await.unwrap();
+            drop(first);
+            second.read_exact(&mut byte).await.unwrap();
+            shutdown.begin();
+        };
+        tokio::join!(clients, take(listener, router, &shutdown, &connections, &places, Duration::from_secs(3600)));
+        connections.close();
+        connections.wait().await;
+        assert_eq!(places.available_permits(), 1);
     }
 }
