@@ -176,7 +176,7 @@ mod tests {
             second.read_exact(&mut byte).await.unwrap();
             shutdown.begin();
         };
-        tokio::join!(clients, take(listener, router, &shutdown, &connections, &places, Duration::from_secs(3600)));
+        tokio::join!(clients, take(listener, router, &shutdown, &connections, &places, Duration::from_hours(1)));
         connections.close();
         connections.wait().await;
         assert_eq!(places.available_permits(), 1);
