@@ -34,7 +34,9 @@ impl Evaluator<'_, '_> {
             }
             let from = from(parsed, call.symbol);
             if targets.is_empty() {
-                if let (Value::Unknown | Value::Null, Some(name)) = (&value, self.unknown_callee(file, *callee)) {
+                if let (Value::Unknown | Value::Null | Value::Signature(..), Some(name)) =
+                    (&value, self.unknown_callee(file, *callee))
+                {
                     unresolved.push(Unresolved { name, from, line: call.line });
                 }
                 continue;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::bounds::Spent;
+use super::callbacks::Given;
 use super::clients::Clients;
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
@@ -52,8 +53,8 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) callers: HashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>,
     /// A call whose arguments stand for the parameters of the function it calls, while that is looked into.
     pub(super) frame: Option<Frame>,
-    /// The call that a function is passed to, by file.
-    pub(super) given: HashMap<FileId, HashMap<FunctionId, ExprId>>,
+    /// The calls that functions are passed to, by file.
+    pub(super) given: HashMap<FileId, Rc<Given>>,
     /// The call of a member of a call's result, by file.
     pub(super) continued: HashMap<FileId, HashMap<ExprId, ExprId>>,
 }
@@ -216,8 +217,8 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             Origin::Function(function) => Value::Function(file, *function),
             Origin::Class(class) => Value::Class(file, *class),
         };
-        for write in &it.writes {
-            let written = self.expr(file, *write);
+        for write in it.writes.iter().map(|write| write.value) {
+            let written = self.expr(file, write);
             value = value.or(written);
         }
         if !value.is_known()
@@ -268,11 +269,13 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         if mocked {
             return Value::Unknown;
         }
-        let Some(target) = target else { return self.package(here.parsed.name(specifier), name) };
-        if here.published.contains(&specifier) && self.catalog.module(here.parsed.name(specifier)).is_some() {
+        if let Some(own) = here.published.get(&specifier)
+            && self.catalog.module(own).is_some()
+        {
             // The vendor's own repository: what its package gives is in the catalog, its making is not.
-            return self.package(here.parsed.name(specifier), name);
+            return self.package(own, name);
         }
+        let Some(target) = target else { return self.package(here.parsed.name(specifier), name) };
         match name {
             "*" | "=" => self.export(target, "=", 0).unwrap_or(Value::Module(target)),
             name => self.named_export(target, name),
@@ -293,14 +296,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                     if name == "default" { self.catalog.exported(specifier, "*") } else { None }
                 });
                 match shape {
-                    Some(shape) => Value::vendor(Vendor {
-                        specifier: specifier.into(),
-                        shape,
-                        chain: String::new(),
-                        client: None,
-                        made: None,
-                        trail: None,
-                    }),
+                    Some(shape) => Value::vendor(Vendor::exported(specifier, shape)),
                     None => Value::Unknown,
                 }
             }

@@ -42,7 +42,10 @@ impl Evaluator<'_, '_> {
                 all
             }
             Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
-            Value::Gives(value) => (**value).clone(),
+            Value::Signature(file, ty) => {
+                let value = self.returned_type(*file, *ty);
+                self.declared(value, *file, None, 0, "returned with the client's type")
+            }
             Value::Http(http) => self.http_made(http, file, call),
             Value::Namespace(specifier) => {
                 let specifier = Rc::clone(specifier);

@@ -2,6 +2,7 @@
 
 mod body;
 mod bounds;
+mod callbacks;
 mod callers;
 mod clients;
 mod edges;
@@ -14,6 +15,7 @@ mod members;
 mod operation;
 mod parameters;
 mod pinned;
+mod results;
 mod sites;
 #[cfg(test)]
 mod tests;

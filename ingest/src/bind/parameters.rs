@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
-use super::value::{FileId, Value, Vendor};
+use super::value::{FileId, Value};
 use crate::parse::{Argument, Expr, ExprId, FunctionId, Step};
 
 /// Callers of one function that are looked at.
@@ -36,7 +36,8 @@ impl Evaluator<'_, '_> {
                 let ty = self.ask(Question::Type(file, ty));
                 let value = self.walk(ty, file, steps);
                 let value = self.declared(value, file, symbol, line, "parameter declared with the client's type");
-                if value.is_known() {
+                // A function's type says nothing that the functions themselves do not say better.
+                if value.is_known() && !matches!(value, Value::Signature(..)) {
                     return value;
                 }
             }
@@ -48,25 +49,11 @@ impl Evaluator<'_, '_> {
                 }
             }
         }
-        // A handler of a vendor's framework is given clients.
-        let Some(call) = self.call_given(file, function) else {
-            return self.given_by_callers(file, function, at, steps, line);
-        };
-        let Expr::Call { callee, .. } = parsed.expr(call) else { return Value::Unknown };
-        let receiver = self.expr(file, *callee);
-        for vendor in receiver.vendors() {
-            if !vendor.chain.is_empty() {
-                continue;
-            }
-            if let Some((index, shape)) = self.catalog.shape(vendor.shape).callback
-                && index == at as usize
-            {
-                let given = Vendor { shape, chain: String::new(), made: None, ..(**vendor).clone() };
-                let value = self.walk(Value::vendor(given), file, steps);
-                return self.declared(value, file, symbol, line, "given to a handler of the vendor's framework");
-            }
+        let given = self.given_to_callback(file, function, at, steps, line);
+        if given.is_known() {
+            return given;
         }
-        Value::Unknown
+        self.given_by_callers(file, function, at, steps, line)
     }
 
     /// The argument that stands for a parameter while one call of its function is looked into.
@@ -151,27 +138,6 @@ impl Evaluator<'_, '_> {
         }
         let symbol = world.file(file).parsed.functions[function as usize].scope;
         stepped(all, file, line, symbol, "given by every caller")
-    }
-
-    pub(super) fn call_given(&mut self, file: FileId, function: FunctionId) -> Option<ExprId> {
-        let parsed = self.world.file(file).parsed;
-        self.given
-            .entry(file)
-            .or_insert_with(|| {
-                let mut given = HashMap::new();
-                for call in &parsed.calls {
-                    if let Expr::Call { arguments, .. } = parsed.expr(call.expr) {
-                        for argument in arguments {
-                            if let Expr::Function(function) = parsed.expr(argument.value) {
-                                given.insert(*function, call.expr);
-                            }
-                        }
-                    }
-                }
-                given
-            })
-            .get(&function)
-            .copied()
     }
 
     /// The call of a member of a call's result: `.send(…)` on `post(…)`.

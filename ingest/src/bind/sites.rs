@@ -54,7 +54,7 @@ struct Collector<'p> {
     sites: Vec<CallSite>,
 }
 
-impl Evaluator<'_, '_> {
+impl<'p> Evaluator<'p, '_> {
     /// The call sites of a file, in source order.
     pub(super) fn call_sites(&mut self, file: FileId, wrappers: &Wrappers) -> Vec<CallSite> {
         let parsed = self.world.file(file).parsed;
@@ -263,7 +263,7 @@ impl Evaluator<'_, '_> {
     fn passed_methods(
         &mut self,
         collector: &mut Collector<'_>,
-        call: &CallFact,
+        call: &'p CallFact,
         callee: ExprId,
         arguments: &[Argument],
     ) {
@@ -290,7 +290,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn write(&mut self, collector: &mut Collector<'_>, call: &CallFact, callee: ExprId, found: Found) {
+    fn write(&mut self, collector: &mut Collector<'_>, call: &'p CallFact, callee: ExprId, found: Found) {
         let parsed = collector.parsed;
         if let Some(client) = found.client {
             self.clients.name(client);
@@ -299,7 +299,8 @@ impl Evaluator<'_, '_> {
         let ordinal = collector.ordinals.entry((call.symbol, chain.clone())).or_insert(0);
         let call_ordinal = *ordinal;
         *ordinal += 1;
-        let (reads, response_complete) = response(&call.uses, &found);
+        let uses = self.uses_of(collector.file, call);
+        let (reads, response_complete) = response(&uses, &found);
         let (symbol, symbol_ordinal) = match call.symbol.and_then(|at| parsed.symbols.get(at as usize)) {
             Some(symbol) => (symbol.qualified.clone(), symbol.ordinal),
             None => (String::new(), 0),

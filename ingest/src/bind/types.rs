@@ -1,10 +1,8 @@
 //! From declared types to values.
 
-use std::rc::Rc;
-
 use super::eval::{Evaluator, Question};
 use super::value::{FileId, Value, Vendor};
-use crate::parse::{BindingId, ExportValue, Name, Origin, Type, TypeId, TypeRoot};
+use crate::parse::{BindingId, ExportValue, Expr, Name, Origin, Step, Type, TypeId, TypeRoot};
 
 impl Evaluator<'_, '_> {
     /// What a value of a type is. A client of a vendor is not bound to a place yet: see [`Evaluator::declared`].
@@ -13,10 +11,7 @@ impl Evaluator<'_, '_> {
         match parsed.types.get(ty as usize) {
             Some(Type::Null) => Value::Null,
             Some(Type::Object(..)) => Value::Typed(file, ty),
-            Some(Type::Function(returns)) => {
-                let returns = self.ask(Question::Type(file, *returns));
-                if returns.is_known() { Value::Gives(Rc::new(returns)) } else { Value::Unknown }
-            }
+            Some(Type::Function(..)) => Value::Signature(file, ty),
             Some(Type::Union(types) | Type::Intersection(types)) => {
                 let mut all = Value::Unknown;
                 for ty in types {
@@ -82,11 +77,19 @@ impl Evaluator<'_, '_> {
     fn result_of_type(&mut self, function: &Value) -> Value {
         match function {
             Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
-            Value::Gives(value) => (**value).clone(),
+            Value::Signature(file, ty) => self.returned_type(*file, *ty),
             Value::Vendor(vendor) if vendor.chain.is_empty() => match self.catalog.shape(vendor.shape).call {
                 Some(shape) => Value::vendor(Vendor { shape, ..(**vendor).clone() }),
                 None => Value::Unknown,
             },
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What a function of a type gives.
+    pub(super) fn returned_type(&mut self, file: FileId, ty: TypeId) -> Value {
+        match self.world.file(file).parsed.types.get(ty as usize) {
+            Some(Type::Function(_, returns)) => self.ask(Question::Type(file, *returns)),
             _ => Value::Unknown,
         }
     }
@@ -107,15 +110,26 @@ impl Evaluator<'_, '_> {
             }
             Origin::Class(class) if path.is_empty() => Value::Instance(file, *class),
             Origin::Type(ty) if path.is_empty() => self.ask(Question::Type(file, *ty)),
-            // `const Stripe = require("stripe")` is a value, and its name is a type only in checked JavaScript.
+            // `const Stripe = require("stripe")` is a value, and its name is a type in the comments of JavaScript.
+            Origin::Value(value, steps) => match (parsed.expr(*value), steps.as_slice()) {
+                (Expr::Require(specifier), []) => {
+                    let path = self.texts(file, path);
+                    self.imported_type(file, *specifier, "=", &path)
+                }
+                (Expr::Require(specifier), [Step::Member(name)]) if path.is_empty() => {
+                    self.imported_type(file, *specifier, parsed.name(*name), &[])
+                }
+                _ => Value::Unknown,
+            },
             _ => Value::Unknown,
         }
     }
 
     fn imported_type(&mut self, file: FileId, specifier: Name, name: &str, path: &[String]) -> Value {
         let here = self.world.file(file);
-        let Some(target) = here.targets.get(&specifier).copied() else {
-            let specifier = here.parsed.name(specifier);
+        let own = here.published.get(&specifier).map(String::as_str).filter(|own| self.catalog.module(own).is_some());
+        let Some(target) = here.targets.get(&specifier).copied().filter(|_| own.is_none()) else {
+            let specifier = own.unwrap_or_else(|| here.parsed.name(specifier));
             let name = match (name, path) {
                 (name, []) => name,
                 ("*" | "=", [name]) => name.as_str(),
@@ -135,7 +149,7 @@ impl Evaluator<'_, '_> {
                 self.package_type(there.parsed.name(specifier), there.parsed.name(name))
             }
             ExportValue::Expr(expr) => match there.parsed.expr(expr) {
-                crate::parse::Expr::Class(class) => Value::Instance(definition.file, *class),
+                Expr::Class(class) => Value::Instance(definition.file, *class),
                 _ => Value::Unknown,
             },
             _ => Value::Unknown,
@@ -149,14 +163,7 @@ impl Evaluator<'_, '_> {
             .declared(specifier, name)
             .or_else(|| if name == "default" { self.catalog.declared(specifier, "*") } else { None });
         match shape {
-            Some(shape) => Value::vendor(Vendor {
-                specifier: specifier.into(),
-                shape,
-                chain: String::new(),
-                client: None,
-                made: None,
-                trail: None,
-            }),
+            Some(shape) => Value::vendor(Vendor::exported(specifier, shape)),
             None => Value::Unknown,
         }
     }

@@ -37,8 +37,8 @@ pub(super) enum Value {
     List(FileId, ExprId),
     /// A value of which the declared type is known.
     Typed(FileId, TypeId),
-    /// A function of which only the result is known.
-    Gives(Rc<Value>),
+    /// A function of which only the type is known.
+    Signature(FileId, TypeId),
     /// One of several.
     Many(Rc<Vec<Value>>),
 }
@@ -83,6 +83,11 @@ pub(super) struct Trail {
 }
 
 impl Vendor {
+    /// What a module exports, before anything is done with it.
+    pub(super) fn exported(specifier: &str, shape: ShapeId) -> Self {
+        Self { specifier: specifier.into(), shape, chain: String::new(), client: None, made: None, trail: None }
+    }
+
     /// The same value one step further.
     pub(super) fn step(&self, file: FileId, line: u32, symbol: Option<SymbolIndex>, step: String) -> Self {
         let before = self.trail.clone();
@@ -154,6 +159,7 @@ impl Value {
             | (Self::Instance(a, x), Self::Instance(b, y))
             | (Self::Object(a, x), Self::Object(b, y))
             | (Self::List(a, x), Self::List(b, y))
+            | (Self::Signature(a, x), Self::Signature(b, y))
             | (Self::Typed(a, x), Self::Typed(b, y)) => (a, x) == (b, y),
             _ => false,
         }

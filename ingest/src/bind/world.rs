@@ -18,8 +18,8 @@ pub(super) struct File<'p> {
     pub(super) parsed: &'p ParsedFile,
     /// Files that its specifiers lead to.
     pub(super) targets: HashMap<Name, FileId>,
-    /// Specifiers that name a package which the repository publishes.
-    pub(super) published: HashSet<Name>,
+    /// Specifiers that name a package which the repository publishes, or its built entry, with what others import.
+    pub(super) published: HashMap<Name, String>,
     exports: HashMap<&'p str, Vec<usize>>,
     pub(super) is_test: bool,
 }
@@ -47,10 +47,10 @@ impl<'p> World<'p> {
             .iter()
             .map(|(entry, parsed)| {
                 let mut targets = HashMap::new();
-                let mut published = HashSet::new();
+                let mut published = HashMap::new();
                 for import in &parsed.imports {
-                    if modules.is_published(parsed.name(import.specifier)) {
-                        published.insert(import.specifier);
+                    if let Some(own) = modules.published(&entry.path, parsed.name(import.specifier)) {
+                        published.insert(import.specifier, own);
                     }
                     if let Some(target) = modules.resolve(&entry.path, parsed.name(import.specifier)) {
                         targets.insert(import.specifier, target);

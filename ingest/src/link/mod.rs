@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use oxc_resolver::{ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 
 use tree::Tree;
-use workspace::Workspace;
+use workspace::{Workspace, bare_path};
 
 /// Endings tried where a specifier has none, the likeliest first.
 const EXTENSIONS: [&str; 10] = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", ".json"];
@@ -48,9 +48,17 @@ impl Modules {
         found
     }
 
-    /// Whether a specifier names a package that the repository publishes.
-    pub(crate) fn is_published(&self, specifier: &str) -> bool {
-        self.workspace.named(specifier).is_some_and(|(package, _)| !package.private)
+    /// The package of this repository that a specifier in a file stands for, as others import it: by its name, or by
+    /// the path of its built entry, which is not in the tree. `None` for packages that are not published.
+    pub(crate) fn published(&self, from: &str, specifier: &str) -> Option<String> {
+        if let Some((package, _)) = self.workspace.named(specifier) {
+            return (!package.private).then(|| specifier.to_owned());
+        }
+        let path = relative(from, specifier)?;
+        let package = self.workspace.in_folder(self.workspace.folder_of(&path)?)?;
+        let inside = path.strip_prefix(&package.folder)?.trim_start_matches('/');
+        let is_entry = package.entries.contains(&bare_path(inside)) && !self.files.contains_key(&path);
+        (is_entry && !package.private && is_built(inside)).then(|| package.name.clone())
     }
 
     fn find(&self, from: &str, specifier: &str) -> Option<u32> {
@@ -62,7 +70,29 @@ impl Modules {
             .resolver
             .resolve_file(&from, specifier)
             .or_else(|_| self.plain.resolve(from.parent().unwrap_or(Path::new("/")), specifier));
-        found.ok().and_then(|found| self.file(found.path())).or_else(|| self.source_of_built(specifier))
+        let found = found.ok().and_then(|found| self.file(found.path()));
+        found.or_else(|| self.source_of_built(specifier)).or_else(|| self.source_beside(&from, specifier))
+    }
+
+    /// The source behind a path into a folder of built files that is not in the tree (`../lib/index.js`).
+    fn source_beside(&self, from: &Path, specifier: &str) -> Option<u32> {
+        let path = relative(from.to_str()?.trim_start_matches('/'), specifier)?;
+        let folder = self.workspace.folder_of(&path)?;
+        let root = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let mut rest = path.strip_prefix(&root)?;
+        if !is_built(rest) {
+            return None;
+        }
+        // `dist/cjs/client.js`
+        while is_built(rest) {
+            rest = rest.split_once('/').map_or("", |(_, rest)| rest);
+        }
+        let bare = bare_path(rest);
+        let slash = if bare.is_empty() { "" } else { "/" };
+        let bases = [format!("{root}src/{bare}"), format!("{root}src/{bare}{slash}index"), format!("{root}{bare}")];
+        bases.iter().find_map(|base| {
+            EXTENSIONS.iter().find_map(|extension| self.files.get(&format!("{base}{extension}")).copied())
+        })
     }
 
     fn file(&self, path: &Path) -> Option<u32> {
@@ -89,6 +119,31 @@ impl Modules {
             EXTENSIONS.iter().find_map(|extension| self.files.get(&format!("{base}{extension}")).copied())
         })
     }
+}
+
+/// The path that a relative specifier in a file names; `None` for packages and what leaves the repository.
+fn relative(from: &str, specifier: &str) -> Option<String> {
+    if !specifier.starts_with('.') {
+        return None;
+    }
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in specifier.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Whether a path within a package starts in a folder that compilers and bundlers write to.
+fn is_built(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    matches!(first, "lib" | "dist" | "build" | "out" | "es" | "esm" | "cjs" | "output")
 }
 
 fn options(tsconfig: Option<TsconfigDiscovery>) -> ResolveOptions {
@@ -184,6 +239,37 @@ mod tests {
         assert_eq!(modules.resolve("apps/web/a.ts", "@dub/email/resend"), Some(2));
         assert_eq!(modules.resolve("apps/web/a.ts", "@dub/utils"), Some(3));
         assert_eq!(modules.resolve("apps/web/a.ts", "@dub/other"), None);
+    }
+
+    #[test]
+    fn built_files_that_are_not_in_the_tree_are_their_source() {
+        let paths = ["example/a.mjs", "lib/kept.js", "packages/x/src/b.ts", "packages/x/test/t.ts", "src/index.ts"];
+        let manifests = [
+            (
+                "package.json",
+                r#"{"name":"probot","main":"lib/index.js","exports":{".":{"types":"./lib/index.d.ts"},"./b":"./lib/b.js"}}"#,
+            ),
+            ("packages/x/package.json", r#"{"private":true,"name":"x","main":"dist/index.js"}"#),
+        ];
+        let mut modules = modules(&paths, &manifests);
+        assert_eq!(modules.resolve("example/a.mjs", "../lib/index.js"), Some(4));
+        assert_eq!(modules.resolve("example/a.mjs", "../lib"), Some(4));
+        assert_eq!(modules.resolve("example/a.mjs", "../lib/kept.js"), Some(1));
+        assert_eq!(modules.resolve("example/a.mjs", "../lib/other.js"), None);
+        assert_eq!(modules.resolve("packages/x/test/t.ts", "../dist/cjs/b.js"), Some(2));
+        assert_eq!(modules.resolve("packages/x/test/t.ts", "../made/b.js"), None);
+        let published = |from: &str, specifier: &str| modules.published(from, specifier);
+        assert_eq!(published("example/a.mjs", "../lib/index.js").as_deref(), Some("probot"));
+        assert_eq!(published("example/a.mjs", "../lib").as_deref(), Some("probot"));
+        assert_eq!(published("example/a.mjs", "probot").as_deref(), Some("probot"));
+        for (from, specifier) in [
+            ("example/a.mjs", "../lib/b.js"),
+            ("example/a.mjs", "../src/index.js"),
+            ("example/a.mjs", "../../lib"),
+            ("packages/x/test/t.ts", "../dist/index.js"),
+        ] {
+            assert_eq!(published(from, specifier), None, "{specifier}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use sync_core::graph::Symbol;
 
 use super::facts::{
     Class, ClassId, Expr, ExprId, Function, FunctionId, Member, MemberKind, Name, Origin, Parameter, Step, SymbolIndex,
+    TypeId, Write,
 };
 use super::lower::{Lower, Scope};
 
@@ -52,6 +53,7 @@ impl<'a> Lower<'_, 'a> {
             Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_) => {
                 let text = self.out.name(name).to_owned();
                 let symbol = self.symbol(&text, "method", span);
+                self.doc = self.doc_before(span.start).or(self.doc);
                 self.valued(symbol, it)
             }
             Expression::ObjectExpression(_) => {
@@ -87,7 +89,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn variable(&mut self, it: &VariableDeclarator<'a>, constant: bool) {
-        let ty = self.annotation(it.type_annotation.as_deref());
+        let ty = self.annotation(it.type_annotation.as_deref()).or_else(|| self.type_of_doc(self.doc));
         let plain = if constant { "constant" } else { "variable" };
         // Inside functions only what can be called or constructed is worth a name of its own.
         let outermost = self.functions.is_empty() && self.this.is_empty();
@@ -116,15 +118,19 @@ impl<'a> Lower<'_, 'a> {
             Some(symbol) => self.valued(symbol, init),
             None => self.lower(init),
         });
+        if let Some(value) = value {
+            self.expect_type(value, ty);
+        }
         let Some(id) = id.symbol_id.get() else { return };
         let binding = self.binding(id);
+        self.declare(binding);
         let binding = &mut self.out.bindings[binding as usize];
         binding.ty = ty;
         binding.symbol = symbol;
         match (value, &binding.origin) {
             (Some(value), Origin::Unknown) => binding.origin = Origin::Value(value, Vec::new()),
             // `var x` a second time.
-            (Some(value), _) => binding.writes.push(value),
+            (Some(value), _) => binding.writes.push(Write { value, appends: false, certain: false }),
             (None, _) => {}
         }
     }
@@ -135,6 +141,7 @@ impl<'a> Lower<'_, 'a> {
             BindingPattern::BindingIdentifier(it) => {
                 if let Some(symbol) = it.symbol_id.get() {
                     let binding = self.binding(symbol);
+                    self.declare(binding);
                     self.out.bindings[binding as usize].origin = origin.clone();
                 }
             }
@@ -145,6 +152,7 @@ impl<'a> Lower<'_, 'a> {
                     && let Some(symbol) = id.symbol_id.get()
                 {
                     let binding = self.binding(symbol);
+                    let default = Write { value: default, appends: false, certain: false };
                     self.out.bindings[binding as usize].writes.push(default);
                 }
             }
@@ -186,6 +194,25 @@ impl<'a> Lower<'_, 'a> {
         let scope = symbol.or_else(|| self.enclosing());
         self.out.functions.push(Function { return_type, symbol, scope, ..Function::default() });
         self.functions.push(id);
+        let doc = self.doc.take();
+        self.perhaps(|this| {
+            this.parameters(id, parameters);
+            let is_about = doc.is_some_and(|doc| {
+                let names: Vec<Option<&str>> = parameters.items.iter().map(|it| plain_name(&it.pattern)).collect();
+                this.document_function(id, &names, doc)
+            });
+            match symbol {
+                Some(symbol) => this.inside(symbol, |this| body(this, id)),
+                None => body(this, id),
+            }
+            // It may be about a function further on in the statement.
+            this.doc = doc.filter(|_| !is_about);
+        });
+        self.functions.pop();
+        id
+    }
+
+    fn parameters(&mut self, id: FunctionId, parameters: &FormalParameters<'a>) {
         for (at, parameter) in parameters.items.iter().enumerate() {
             let ty = self.annotation(parameter.type_annotation.as_deref());
             let default = parameter.initializer.as_ref().map(|it| self.lower(it));
@@ -199,12 +226,14 @@ impl<'a> Lower<'_, 'a> {
         if let Some(rest) = &parameters.rest {
             self.bind(&rest.rest.argument, &Origin::Unknown);
         }
-        match symbol {
-            Some(symbol) => self.inside(symbol, |this| body(this, id)),
-            None => body(self, id),
+    }
+
+    /// Remembers the type that the place of a value declares, where the value is a function: it says what the
+    /// parameters are.
+    pub(super) fn expect_type(&mut self, value: ExprId, ty: Option<TypeId>) {
+        if let (&Expr::Function(function), Some(ty)) = (self.out.expr(value), ty) {
+            self.out.functions[function as usize].declared = Some(ty);
         }
-        self.functions.pop();
-        id
     }
 
     fn body(&mut self, it: Option<&FunctionBody<'a>>) {
@@ -288,10 +317,12 @@ impl<'a> Lower<'_, 'a> {
             binding.origin = Origin::Class(id);
             binding.symbol = symbol;
         }
+        let doc = self.doc.take();
         match symbol {
             Some(symbol) => self.inside(symbol, |this| this.class_body(it, id)),
             None => self.class_body(it, id),
         }
+        self.doc = doc;
         id
     }
 
@@ -313,7 +344,9 @@ impl<'a> Lower<'_, 'a> {
                         }
                         _ => None,
                     };
+                    self.doc = self.doc_before(method.span.start);
                     let function = self.own_this(&method.value, symbol, (!method.r#static).then_some(id));
+                    self.doc = None;
                     let kind = match method.kind {
                         MethodDefinitionKind::Get => MemberKind::Getter(function),
                         MethodDefinitionKind::Method => MemberKind::Method(function),
@@ -337,10 +370,15 @@ impl<'a> Lower<'_, 'a> {
                         }
                         continue;
                     };
-                    let ty = self.annotation(field.type_annotation.as_deref());
+                    self.doc = self.doc_before(field.span.start);
+                    let ty = self.annotation(field.type_annotation.as_deref()).or_else(|| self.type_of_doc(self.doc));
                     self.this.push((!field.r#static).then_some(id));
                     let value = field.value.as_ref().map(|value| self.named_value(name, value, field.span));
                     self.this.pop();
+                    self.doc = None;
+                    if let Some(value) = value {
+                        self.expect_type(value, ty);
+                    }
                     self.add_member(id, name, field.r#static, MemberKind::Field(ty, value), field.span);
                 }
                 ClassElement::AccessorProperty(field) => {
@@ -439,6 +477,14 @@ pub(super) fn bare<'e, 'a>(it: &'e Expression<'a>) -> &'e Expression<'a> {
         Expression::TSSatisfiesExpression(it) => bare(&it.expression),
         Expression::TSNonNullExpression(it) => bare(&it.expression),
         other => other,
+    }
+}
+
+fn plain_name<'p>(pattern: &'p BindingPattern<'_>) -> Option<&'p str> {
+    match pattern {
+        BindingPattern::BindingIdentifier(it) => Some(&it.name),
+        BindingPattern::AssignmentPattern(it) => plain_name(&it.left),
+        BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_) => None,
     }
 }
 

@@ -53,6 +53,9 @@ pub struct ParsedFile {
     pub classes: Vec<Class>,
     /// Calls and constructions in source order.
     pub calls: Vec<CallFact>,
+    /// Assignments to members of anything but `this`, and to names that no scope of this file declares, each with its
+    /// target as an expression.
+    pub written: Vec<(ExprId, Write)>,
 }
 
 impl ParsedFile {
@@ -137,11 +140,22 @@ pub struct Binding {
     /// Declared type.
     pub ty: Option<TypeId>,
     /// Later assignments and defaults, in source order.
-    pub writes: Vec<ExprId>,
+    pub writes: Vec<Write>,
     /// Line of the declaration.
     pub line: u32,
     /// The symbol that stands for it.
     pub symbol: Option<SymbolIndex>,
+}
+
+/// An assignment to a name or to a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Write {
+    /// What is assigned.
+    pub value: ExprId,
+    /// Whether it is added behind what was there (`+=`).
+    pub appends: bool,
+    /// Whether it happens wherever the name is declared, and not in some branch, loop or other function.
+    pub certain: bool,
 }
 
 /// A step of a destructuring pattern.
@@ -302,8 +316,8 @@ pub enum Type {
     Indexed(TypeId, Name),
     /// `A[]`.
     List(TypeId),
-    /// A function that returns it.
-    Function(TypeId),
+    /// A function: its parameters, and what it returns.
+    Function(Vec<TypeId>, TypeId),
 }
 
 /// A parameter.
@@ -324,6 +338,10 @@ pub struct Function {
     pub returns: Vec<ExprId>,
     /// Declared return type.
     pub return_type: Option<TypeId>,
+    /// The function type that its place declares: of the variable, field or cast that it is the value of.
+    pub declared: Option<TypeId>,
+    /// Whether all that becomes of it is that this file calls it by its name.
+    pub closed: bool,
     /// The symbol that stands for it.
     pub symbol: Option<SymbolIndex>,
     /// That symbol, or else the one around it.
@@ -403,6 +421,8 @@ pub struct Uses {
     pub reads: Vec<ReadFact>,
     /// Whether it goes where it cannot be followed.
     pub escapes: bool,
+    /// Parts that the function around the call returns; the whole is an empty path.
+    pub returned: Vec<String>,
 }
 
 /// A read of a part of a value.

@@ -435,7 +435,7 @@ impl<'s> Reader<'s> {
             function: None,
             hash: self.hash(node),
             // How results are used is not known without scopes.
-            uses: Uses { reads: Vec::new(), escapes: true },
+            uses: Uses { escapes: true, ..Uses::default() },
         });
         expr
     }

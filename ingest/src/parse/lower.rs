@@ -1,33 +1,38 @@
 //! One visit over the syntax tree that writes down symbols and the flow of values.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument as AstArgument, ArrayExpressionElement, AssignmentExpression, AssignmentTarget, BinaryOperator,
-    CallExpression, ChainElement, Expression, ForOfStatement, ForStatementLeft, IdentifierReference, LogicalOperator,
-    MemberExpression, NewExpression, ObjectExpression, ObjectPropertyKind, Program, PropertyKey, ReturnStatement,
-    TSType, TSTypeName, TemplateLiteral, VariableDeclaration,
+    CatchClause, DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, ForStatementLeft,
+    IdentifierReference, IfStatement, Program, ReturnStatement, Statement, SwitchCase, TSType, VariableDeclaration,
+    WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
 use oxc_span::{GetSpan, Span};
-use oxc_syntax::node::NodeId;
 use oxc_syntax::symbol::SymbolId;
 
 use super::facts::{
-    Argument, Binding, BindingId, CallFact, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Property,
-    Step, SymbolIndex, TextPart,
+    Binding, BindingId, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step, SymbolIndex,
 };
+use super::jsdoc::Docs;
 use super::positions::Positions;
 use super::tokens::Tokens;
-use super::{text, uses};
+use super::uses;
 
 /// The expression that stands for everything that is not followed.
 pub(super) const UNKNOWN: ExprId = 0;
 
-/// Visits a program.
-pub(super) fn lower<'a>(program: &Program<'a>, semantic: &Semantic<'a>, text: &str) -> ParsedFile {
+/// Visits a program. In JavaScript, types that comments declare count.
+pub(super) fn lower<'a>(
+    program: &Program<'a>,
+    semantic: &Semantic<'a>,
+    text: &str,
+    allocator: &'a Allocator,
+) -> ParsedFile {
     let positions = Positions::new(text);
+    let docs = if program.source_type.is_javascript() { Docs::of(program, allocator) } else { None };
     let mut lower = Lower {
         semantic,
         tokens: Tokens::new(semantic.nodes()),
@@ -37,11 +42,20 @@ pub(super) fn lower<'a>(program: &Program<'a>, semantic: &Semantic<'a>, text: &s
         this: Vec::new(),
         scopes: Vec::new(),
         ordinals: HashMap::new(),
+        docs,
+        doc: None,
+        apart: None,
+        typed: HashSet::new(),
+        region: 0,
+        regions: 0,
+        declared_in: Vec::new(),
         out: ParsedFile { lines: positions.lines(), exprs: vec![Expr::Unknown], ..ParsedFile::default() },
         positions,
     };
+    lower.documented_names();
     lower.visit_program(program);
     lower.mark_exported();
+    lower.mark_closed();
     lower.out
 }
 
@@ -61,7 +75,20 @@ pub(super) struct Lower<'s, 'a> {
     pub(super) this: Vec<Option<ClassId>>,
     pub(super) scopes: Vec<Scope>,
     pub(super) ordinals: HashMap<String, u32>,
-    tokens: Tokens,
+    /// Comments that declare types.
+    pub(super) docs: Option<Docs<'a>>,
+    /// The comment of the statement or member in hand, until a function takes it.
+    pub(super) doc: Option<(Span, &'a str)>,
+    /// The comment out of which a type is read, whose syntax tree is apart from the file's.
+    pub(super) apart: Option<Span>,
+    /// Imports that types make, so far.
+    pub(super) typed: HashSet<(Name, Option<Name>)>,
+    /// The branch, loop body or function in hand: what happens in another one may not happen.
+    pub(super) region: u32,
+    regions: u32,
+    /// The region that each binding is declared in.
+    declared_in: Vec<u32>,
+    pub(super) tokens: Tokens,
     names: HashMap<String, Name>,
     binding_of: Vec<Option<BindingId>>,
 }
@@ -88,371 +115,131 @@ impl<'a> Lower<'_, 'a> {
             return binding;
         }
         let scoping = self.semantic.scoping();
-        let binding = u32::try_from(self.out.bindings.len()).unwrap_or(u32::MAX);
         let name = self.name(scoping.symbol_name(symbol));
-        self.out.bindings.push(Binding {
-            name,
-            origin: Origin::Unknown,
-            ty: None,
-            writes: Vec::new(),
-            line: self.positions.line(scoping.symbol_span(symbol).start),
-            symbol: None,
-        });
+        let line = self.positions.line(scoping.symbol_span(symbol).start);
+        let binding = self.add_binding(name, line);
         self.binding_of[symbol.index()] = Some(binding);
         binding
     }
 
+    pub(super) fn add_binding(&mut self, name: Name, line: u32) -> BindingId {
+        let binding = u32::try_from(self.out.bindings.len()).unwrap_or(u32::MAX);
+        let origin = Origin::Unknown;
+        self.out.bindings.push(Binding { name, origin, ty: None, writes: Vec::new(), line, symbol: None });
+        self.declared_in.push(u32::MAX);
+        binding
+    }
+
+    /// Remembers where a name is declared.
+    pub(super) fn declare(&mut self, binding: BindingId) {
+        self.declared_in[binding as usize] = self.region;
+    }
+
+    /// Whether what is done here to a name is done wherever it is declared.
+    pub(super) fn is_certain(&self, binding: BindingId) -> bool {
+        self.declared_in[binding as usize] == self.region
+    }
+
+    /// Visits what may not happen, or happen several times.
+    pub(super) fn perhaps<T>(&mut self, visit: impl FnOnce(&mut Self) -> T) -> T {
+        self.regions += 1;
+        let outer = std::mem::replace(&mut self.region, self.regions);
+        let value = visit(self);
+        self.region = outer;
+        value
+    }
+
+    /// What a name of the outermost scope refers to.
+    pub(super) fn root_binding(&self, name: &str) -> Option<SymbolId> {
+        self.semantic.scoping().get_root_binding(name.into())
+    }
+
     /// What an identifier refers to; `None` for a global.
     pub(super) fn reference(&mut self, it: &IdentifierReference<'a>) -> Option<BindingId> {
+        if self.apart.is_some() {
+            let known = self.documented_binding(&it.name);
+            return known.or_else(|| self.root_binding(&it.name).map(|symbol| self.binding(symbol)));
+        }
         let reference = it.reference_id.get()?;
         let symbol = self.semantic.scoping().get_reference(reference).symbol_id()?;
         Some(self.binding(symbol))
     }
 
+    /// Marks the functions of which all that becomes is that this file calls them, where it matters: where they return
+    /// what a call gave.
+    fn mark_closed(&mut self) {
+        let mut returning: Vec<FunctionId> = Vec::new();
+        returning
+            .extend(self.out.calls.iter().filter(|call| !call.uses.returned.is_empty()).filter_map(|it| it.function));
+        if returning.is_empty() {
+            return;
+        }
+        let exported: HashSet<BindingId> = self.exported_bindings().collect();
+        for (at, binding) in self.binding_of.iter().enumerate() {
+            let Some(binding) = *binding else { continue };
+            let it = &self.out.bindings[binding as usize];
+            let function = match &it.origin {
+                Origin::Function(function) => *function,
+                Origin::Value(value, steps) if steps.is_empty() => match self.out.exprs[*value as usize] {
+                    Expr::Function(function) => function,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            let closed = it.writes.is_empty()
+                && returning.contains(&function)
+                && !exported.contains(&binding)
+                && uses::is_only_called(self.semantic, SymbolId::from_usize(at));
+            self.out.functions[function as usize].closed = closed;
+        }
+    }
+
     pub(super) fn enclosing(&self) -> Option<SymbolIndex> {
         self.scopes.iter().rev().find_map(|scope| scope.symbol)
-    }
-
-    /// The value of an expression; visits everything in it.
-    pub(super) fn lower(&mut self, it: &Expression<'a>) -> ExprId {
-        match it {
-            Expression::StringLiteral(it) => self.text(&it.value),
-            Expression::TemplateLiteral(it) => self.template(it),
-            Expression::NullLiteral(_) => self.add(Expr::Null),
-            Expression::BooleanLiteral(_)
-            | Expression::NumericLiteral(_)
-            | Expression::BigIntLiteral(_)
-            | Expression::RegExpLiteral(_) => self.add(Expr::Literal(None)),
-            Expression::Identifier(it) => self.identifier(it),
-            Expression::ThisExpression(_) => {
-                let class = self.this.last().copied().flatten();
-                self.add(Expr::This(class))
-            }
-            Expression::Super(_) => {
-                let class = self.this.last().copied().flatten();
-                self.add(Expr::Super(class))
-            }
-            Expression::ArrayExpression(it) => {
-                let mut items = Vec::with_capacity(it.elements.len());
-                for element in &it.elements {
-                    items.push(match element {
-                        ArrayExpressionElement::SpreadElement(it) => {
-                            Argument { value: self.lower(&it.argument), spread: true }
-                        }
-                        ArrayExpressionElement::Elision(_) => Argument { value: UNKNOWN, spread: false },
-                        other => match other.as_expression() {
-                            Some(it) => Argument { value: self.lower(it), spread: false },
-                            None => Argument { value: UNKNOWN, spread: false },
-                        },
-                    });
-                }
-                self.add(Expr::Array(items))
-            }
-            Expression::ArrowFunctionExpression(it) => self.arrow(it, None),
-            Expression::FunctionExpression(it) => self.function_expression(it, None),
-            Expression::ClassExpression(it) => self.class_expression(it, None),
-            Expression::AssignmentExpression(it) => self.assignment(it),
-            Expression::AwaitExpression(it) => {
-                let value = self.lower(&it.argument);
-                self.add(Expr::Await(value))
-            }
-            Expression::BinaryExpression(it) => {
-                let left = self.lower(&it.left);
-                let right = self.lower(&it.right);
-                if it.operator == BinaryOperator::Addition { self.concatenation(left, right) } else { UNKNOWN }
-            }
-            Expression::LogicalExpression(it) => {
-                let left = self.lower(&it.left);
-                let right = self.lower(&it.right);
-                match it.operator {
-                    LogicalOperator::And => self.add(Expr::Guarded(right)),
-                    LogicalOperator::Or | LogicalOperator::Coalesce => self.add(Expr::Either(left, right)),
-                }
-            }
-            Expression::ConditionalExpression(it) => {
-                self.lower(&it.test);
-                let left = self.lower(&it.consequent);
-                let right = self.lower(&it.alternate);
-                self.add(Expr::Either(left, right))
-            }
-            Expression::CallExpression(it) => self.call(it),
-            Expression::NewExpression(it) => self.construct(it),
-            Expression::ChainExpression(it) => match &it.expression {
-                ChainElement::CallExpression(it) => self.call(it),
-                ChainElement::TSNonNullExpression(it) => self.lower(&it.expression),
-                member => member.as_member_expression().map_or(UNKNOWN, |it| self.member(it)),
-            },
-            Expression::ImportExpression(it) => {
-                if let Some(options) = &it.options {
-                    self.lower(options);
-                }
-                if let Expression::StringLiteral(source) = &it.source {
-                    let specifier = self.name(&source.value);
-                    self.add_import(specifier, "*", it.span);
-                    self.add(Expr::Import(specifier))
-                } else {
-                    self.lower(&it.source);
-                    UNKNOWN
-                }
-            }
-            Expression::ObjectExpression(it) => self.object(it),
-            Expression::ParenthesizedExpression(it) => self.lower(&it.expression),
-            Expression::SequenceExpression(it) => {
-                let mut last = UNKNOWN;
-                for it in &it.expressions {
-                    last = self.lower(it);
-                }
-                last
-            }
-            Expression::TSAsExpression(it) => self.cast(&it.expression, &it.type_annotation),
-            Expression::TSSatisfiesExpression(it) => self.lower(&it.expression),
-            Expression::TSTypeAssertion(it) => self.cast(&it.expression, &it.type_annotation),
-            Expression::TSNonNullExpression(it) => self.lower(&it.expression),
-            Expression::TSInstantiationExpression(it) => self.lower(&it.expression),
-            other => {
-                if let Some(it) = other.as_member_expression() {
-                    return self.member(it);
-                }
-                walk::walk_expression(self, other);
-                UNKNOWN
-            }
-        }
-    }
-
-    fn identifier(&mut self, it: &IdentifierReference<'a>) -> ExprId {
-        if let Some(binding) = self.reference(it) {
-            return self.add(Expr::Binding(binding));
-        }
-        if it.name == "undefined" {
-            return self.add(Expr::Null);
-        }
-        let name = self.name(&it.name);
-        self.add(Expr::Global(name))
-    }
-
-    pub(super) fn text(&mut self, value: &str) -> ExprId {
-        let digest = text::digest(value);
-        if let Some(kept) = text::kept(value) {
-            let name = self.name(kept);
-            self.add(Expr::Text(name, digest))
-        } else {
-            self.add(Expr::Literal(Some(digest)))
-        }
-    }
-
-    fn template(&mut self, it: &TemplateLiteral<'a>) -> ExprId {
-        if let (true, [quasi]) = (it.expressions.is_empty(), it.quasis.as_slice()) {
-            return self.text(quasi.value.cooked.as_deref().unwrap_or(&quasi.value.raw));
-        }
-        let mut parts = Vec::new();
-        for (at, quasi) in it.quasis.iter().enumerate() {
-            let piece = quasi.value.cooked.as_deref().unwrap_or(&quasi.value.raw);
-            if let Some(kept) = text::kept(piece) {
-                parts.push(TextPart::Text(self.name(kept)));
-            } else if !piece.is_empty() {
-                parts.push(TextPart::Withheld);
-            }
-            if let Some(value) = it.expressions.get(at) {
-                parts.push(TextPart::Value(self.lower(value)));
-            }
-        }
-        self.add(Expr::Template(parts))
-    }
-
-    fn concatenation(&mut self, left: ExprId, right: ExprId) -> ExprId {
-        let is_text = |expr: &Expr| matches!(expr, Expr::Text(..) | Expr::Template(_) | Expr::Literal(Some(_)));
-        if !is_text(self.out.expr(left)) && !is_text(self.out.expr(right)) {
-            return UNKNOWN;
-        }
-        let mut parts = Vec::new();
-        for side in [left, right] {
-            match self.out.expr(side) {
-                Expr::Template(inner) if side == left => parts.extend(inner.iter().copied()),
-                Expr::Text(name, _) => parts.push(TextPart::Text(*name)),
-                Expr::Literal(_) => parts.push(TextPart::Withheld),
-                _ => parts.push(TextPart::Value(side)),
-            }
-        }
-        self.add(Expr::Template(parts))
-    }
-
-    fn cast(&mut self, value: &Expression<'a>, ty: &TSType<'a>) -> ExprId {
-        let value = self.lower(value);
-        let constant = matches!(ty, TSType::TSTypeReference(it)
-            if matches!(&it.type_name, TSTypeName::IdentifierReference(name) if name.name == "const"));
-        if constant {
-            return value;
-        }
-        match self.type_of(ty) {
-            Some(ty) => self.add(Expr::Cast(value, ty)),
-            None => value,
-        }
-    }
-
-    fn member(&mut self, it: &MemberExpression<'a>) -> ExprId {
-        match it {
-            MemberExpression::StaticMemberExpression(it) => {
-                let object = self.lower(&it.object);
-                let name = self.name(&it.property.name);
-                self.add(Expr::Member(object, name))
-            }
-            MemberExpression::PrivateFieldExpression(it) => {
-                let object = self.lower(&it.object);
-                let name = self.name(&format!("#{}", it.field.name));
-                self.add(Expr::Member(object, name))
-            }
-            MemberExpression::ComputedMemberExpression(it) => {
-                let object = self.lower(&it.object);
-                if let Expression::StringLiteral(key) = &it.expression {
-                    let name = self.name(&key.value);
-                    return self.add(Expr::Member(object, name));
-                }
-                self.lower(&it.expression);
-                self.add(Expr::Index(object))
-            }
-        }
-    }
-
-    fn arguments(&mut self, it: &[AstArgument<'a>]) -> Vec<Argument> {
-        let mut arguments = Vec::with_capacity(it.len());
-        for argument in it {
-            arguments.push(match argument {
-                AstArgument::SpreadElement(it) => Argument { value: self.lower(&it.argument), spread: true },
-                other => match other.as_expression() {
-                    Some(it) => Argument { value: self.lower(it), spread: false },
-                    None => Argument { value: UNKNOWN, spread: false },
-                },
-            });
-        }
-        arguments
-    }
-
-    fn call(&mut self, it: &CallExpression<'a>) -> ExprId {
-        if let Some(specifier) = self.required(it) {
-            self.add_import(specifier, "*", it.span);
-            return self.add(Expr::Require(specifier));
-        }
-        let callee = self.lower(&it.callee);
-        self.note_mock(it, callee);
-        let call = self.add_call(it.span, callee_span(&it.callee), it.node_id.get());
-        let arguments = self.arguments(&it.arguments);
-        let expr = self.add(Expr::Call { call, callee, arguments, construct: false });
-        self.out.calls[call as usize].expr = expr;
-        expr
-    }
-
-    fn construct(&mut self, it: &NewExpression<'a>) -> ExprId {
-        let callee = self.lower(&it.callee);
-        let call = self.add_call(it.span, callee_span(&it.callee), it.node_id.get());
-        let arguments = self.arguments(&it.arguments);
-        let expr = self.add(Expr::Call { call, callee, arguments, construct: true });
-        self.out.calls[call as usize].expr = expr;
-        expr
-    }
-
-    fn add_call(&mut self, span: Span, callee: Span, node: NodeId) -> u32 {
-        let (line, column) = self.positions.line_column(span.start);
-        let (callee_line, callee_column) = self.positions.line_column(callee.start);
-        self.out.calls.push(CallFact {
-            expr: UNKNOWN,
-            line,
-            column,
-            end_line: self.positions.line(span.end.saturating_sub(1)),
-            callee_line,
-            callee_column,
-            symbol: self.enclosing(),
-            function: self.functions.last().copied(),
-            hash: self.tokens.of(node),
-            uses: uses::of_result(self.semantic, node),
-        });
-        u32::try_from(self.out.calls.len() - 1).unwrap_or(u32::MAX)
-    }
-
-    fn object(&mut self, it: &ObjectExpression<'a>) -> ExprId {
-        let mut properties = Vec::with_capacity(it.properties.len());
-        for property in &it.properties {
-            match property {
-                ObjectPropertyKind::SpreadProperty(it) => properties.push(Property::Spread(self.lower(&it.argument))),
-                ObjectPropertyKind::ObjectProperty(it) => {
-                    if let Some(key) = self.property_key(&it.key) {
-                        let value = self.named_value(key, &it.value, it.span);
-                        properties.push(Property::Named(key, value));
-                    } else {
-                        self.lower(&it.value);
-                        properties.push(Property::Computed);
-                    }
-                }
-            }
-        }
-        self.add(Expr::Object(properties))
-    }
-
-    /// The name of a property; visits a computed one.
-    pub(super) fn property_key(&mut self, key: &PropertyKey<'a>) -> Option<Name> {
-        match key {
-            PropertyKey::StaticIdentifier(it) => Some(self.name(&it.name)),
-            PropertyKey::PrivateIdentifier(it) => Some(self.name(&format!("#{}", it.name))),
-            PropertyKey::StringLiteral(it) => Some(self.name(&it.value)),
-            PropertyKey::NumericLiteral(_) => None,
-            other => {
-                if let Some(it) = other.as_expression() {
-                    self.lower(it);
-                }
-                None
-            }
-        }
-    }
-
-    fn assignment(&mut self, it: &AssignmentExpression<'a>) -> ExprId {
-        if let Some(value) = self.export_assignment(it) {
-            return value;
-        }
-        let value = self.lower(&it.right);
-        match &it.left {
-            AssignmentTarget::AssignmentTargetIdentifier(target) => {
-                if let Some(binding) = self.reference(target) {
-                    self.out.bindings[binding as usize].writes.push(value);
-                    if it.operator.is_logical() {
-                        let before = self.add(Expr::Binding(binding));
-                        return self.add(Expr::Either(before, value));
-                    }
-                }
-            }
-            target => match target.as_member_expression() {
-                Some(member) => {
-                    let target = self.member(member);
-                    if let Expr::Member(object, name) = *self.out.expr(target)
-                        && let Expr::This(Some(class)) = *self.out.expr(object)
-                    {
-                        self.out.classes[class as usize].assigned.push((name, value));
-                        if it.operator.is_logical() {
-                            return self.add(Expr::Either(target, value));
-                        }
-                    }
-                }
-                None => walk::walk_assignment_target(self, target),
-            },
-        }
-        value
-    }
-}
-
-/// The token that production stacks report: the last name of the callee.
-fn callee_span(it: &Expression<'_>) -> Span {
-    match it {
-        Expression::StaticMemberExpression(it) => it.property.span,
-        Expression::PrivateFieldExpression(it) => it.field.span,
-        Expression::ComputedMemberExpression(it) => it.expression.span(),
-        Expression::ParenthesizedExpression(it) => callee_span(&it.expression),
-        Expression::TSNonNullExpression(it) => callee_span(&it.expression),
-        Expression::TSInstantiationExpression(it) => callee_span(&it.expression),
-        other => other.span(),
     }
 }
 
 impl<'a> Visit<'a> for Lower<'_, 'a> {
     fn visit_expression(&mut self, it: &Expression<'a>) {
         self.lower(it);
+    }
+
+    fn visit_statement(&mut self, it: &Statement<'a>) {
+        self.doc = self.doc_before(it.span().start);
+        walk::walk_statement(self, it);
+        self.doc = None;
+    }
+
+    fn visit_if_statement(&mut self, it: &IfStatement<'a>) {
+        self.visit_expression(&it.test);
+        self.perhaps(|this| this.visit_statement(&it.consequent));
+        if let Some(alternate) = &it.alternate {
+            self.perhaps(|this| this.visit_statement(alternate));
+        }
+    }
+
+    fn visit_while_statement(&mut self, it: &WhileStatement<'a>) {
+        self.perhaps(|this| walk::walk_while_statement(this, it));
+    }
+
+    fn visit_do_while_statement(&mut self, it: &DoWhileStatement<'a>) {
+        self.perhaps(|this| walk::walk_do_while_statement(this, it));
+    }
+
+    fn visit_for_statement(&mut self, it: &ForStatement<'a>) {
+        self.perhaps(|this| walk::walk_for_statement(this, it));
+    }
+
+    fn visit_for_in_statement(&mut self, it: &ForInStatement<'a>) {
+        self.perhaps(|this| walk::walk_for_in_statement(this, it));
+    }
+
+    fn visit_switch_case(&mut self, it: &SwitchCase<'a>) {
+        self.perhaps(|this| walk::walk_switch_case(this, it));
+    }
+
+    fn visit_catch_clause(&mut self, it: &CatchClause<'a>) {
+        self.perhaps(|this| walk::walk_catch_clause(this, it));
     }
 
     // Types are read where they are declared, never walked.
@@ -469,15 +256,17 @@ impl<'a> Visit<'a> for Lower<'_, 'a> {
 
     fn visit_for_of_statement(&mut self, it: &ForOfStatement<'a>) {
         let list = self.lower(&it.right);
-        match &it.left {
-            ForStatementLeft::VariableDeclaration(declaration) => {
-                for declarator in &declaration.declarations {
-                    self.bind(&declarator.id, &Origin::Value(list, vec![Step::Item]));
+        self.perhaps(|this| {
+            match &it.left {
+                ForStatementLeft::VariableDeclaration(declaration) => {
+                    for declarator in &declaration.declarations {
+                        this.bind(&declarator.id, &Origin::Value(list, vec![Step::Item]));
+                    }
                 }
+                other => walk::walk_for_statement_left(this, other),
             }
-            other => walk::walk_for_statement_left(self, other),
-        }
-        self.visit_statement(&it.body);
+            this.visit_statement(&it.body);
+        });
     }
 
     fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {

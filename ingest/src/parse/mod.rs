@@ -5,8 +5,10 @@
 
 mod blocks;
 mod declare;
+mod expressions;
 mod facts;
 mod fallback;
+mod jsdoc;
 mod lower;
 mod modules;
 mod positions;
@@ -63,7 +65,7 @@ pub fn parse(path: &str, language: Language, bytes: &[u8]) -> Result<ParsedFile,
         return fallback::read(language, source, text).ok_or(ParseFailure::Syntax { path: path.to_owned(), reason });
     }
     let semantic = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic;
-    Ok(lower::lower(&parsed.program, &semantic, text))
+    Ok(lower::lower(&parsed.program, &semantic, text, &allocator))
 }
 
 /// Whether a file has declarations alone by its name. Beside its bytes and language all that its facts depend on, and

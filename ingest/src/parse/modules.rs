@@ -19,6 +19,15 @@ impl<'a> Lower<'_, 'a> {
         self.out.imports.push(ImportFact { specifier, names, line });
     }
 
+    /// An import that only a type makes, once for each name.
+    pub(super) fn import_of_type(&mut self, specifier: Name, name: Option<Name>, span: Span) {
+        if !self.typed.insert((specifier, name)) {
+            return;
+        }
+        let line = self.positions.line(self.apart.unwrap_or(span).start);
+        self.out.imports.push(ImportFact { specifier, names: name.into_iter().collect(), line });
+    }
+
     pub(super) fn import_declaration(&mut self, it: &ImportDeclaration<'a>) {
         let specifier = self.name(&it.source.value);
         self.add_import(specifier, "", it.span);
@@ -201,7 +210,9 @@ impl<'a> Lower<'_, 'a> {
         };
         let symbol = self.symbol(anonymous, kind, it.span());
         self.out.symbols[symbol as usize].exported = true;
+        let ty = self.type_of_doc(self.doc);
         let value = self.valued(symbol, it);
+        self.expect_type(value, ty);
         self.add_export(name, None, ExportValue::Expr(value));
         value
     }
@@ -275,17 +286,17 @@ impl<'a> Lower<'_, 'a> {
         self.out.mocks.push(specifier);
     }
 
+    /// Names that other files can import.
+    pub(super) fn exported_bindings(&self) -> impl Iterator<Item = BindingId> + '_ {
+        self.out.exports.iter().filter_map(|export| match export.value {
+            ExportValue::Binding(binding) => Some(binding),
+            _ => None,
+        })
+    }
+
     /// Marks the symbols that other files can import.
     pub(super) fn mark_exported(&mut self) {
-        let exported: Vec<BindingId> = self
-            .out
-            .exports
-            .iter()
-            .filter_map(|export| match export.value {
-                ExportValue::Binding(binding) => Some(binding),
-                _ => None,
-            })
-            .collect();
+        let exported: Vec<BindingId> = self.exported_bindings().collect();
         let mut symbols: Vec<u32> =
             exported.iter().filter_map(|binding| self.out.bindings[*binding as usize].symbol).collect();
         for export in &self.out.exports {

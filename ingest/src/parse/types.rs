@@ -1,8 +1,8 @@
 //! Types as declared, as far as they can name a vendor client.
 
 use oxc_ast::ast::{
-    IdentifierReference, PropertyKey, TSImportTypeQualifier, TSInterfaceDeclaration, TSLiteral, TSSignature, TSType,
-    TSTypeAnnotation, TSTypeName, TSTypeParameterInstantiation, TSTypeQueryExprName,
+    FormalParameters, IdentifierReference, PropertyKey, TSImportType, TSImportTypeQualifier, TSInterfaceDeclaration,
+    TSLiteral, TSSignature, TSType, TSTypeAnnotation, TSTypeName, TSTypeParameterInstantiation, TSTypeQueryExprName,
 };
 
 use super::facts::{Name, Type, TypeId, TypeRoot};
@@ -36,7 +36,7 @@ impl<'a> Lower<'_, 'a> {
         self.add_type(Type::Object(members, extends))
     }
 
-    fn add_type(&mut self, ty: Type) -> TypeId {
+    pub(super) fn add_type(&mut self, ty: Type) -> TypeId {
         self.out.types.push(ty);
         u32::try_from(self.out.types.len() - 1).unwrap_or(u32::MAX)
     }
@@ -60,7 +60,10 @@ impl<'a> Lower<'_, 'a> {
                 Type::Intersection(it.types.iter().map(|ty| self.nested(ty, depth)).collect())
             }
             TSType::TSTypeLiteral(it) => Type::Object(self.signatures(&it.members, depth), Vec::new()),
-            TSType::TSFunctionType(it) => Type::Function(self.nested(&it.return_type.type_annotation, depth)),
+            TSType::TSFunctionType(it) => {
+                let parameters = self.parameter_types(&it.params, depth);
+                Type::Function(parameters, self.nested(&it.return_type.type_annotation, depth))
+            }
             TSType::TSIndexedAccessType(it) => match &it.index_type {
                 TSType::TSLiteralType(literal) => match &literal.literal {
                     TSLiteral::StringLiteral(key) => {
@@ -80,7 +83,8 @@ impl<'a> Lower<'_, 'a> {
             },
             TSType::TSTypeQuery(it) => match &it.expr_name {
                 TSTypeQueryExprName::TSImportType(import) => {
-                    Type::Typeof(TypeRoot::Import(self.name(&import.source.value)), Vec::new())
+                    let (specifier, path) = self.import_type(import);
+                    Type::Typeof(TypeRoot::Import(specifier), path)
                 }
                 TSTypeQueryExprName::IdentifierReference(name) => Type::Typeof(self.type_root(name), Vec::new()),
                 TSTypeQueryExprName::QualifiedName(name) => match self.type_name(&name.left) {
@@ -93,26 +97,34 @@ impl<'a> Lower<'_, 'a> {
                 TSTypeQueryExprName::ThisExpression(_) => Type::Unknown,
             },
             TSType::TSImportType(it) => {
-                let mut path = Vec::new();
-                let mut at = it.qualifier.as_ref();
-                while let Some(qualifier) = at {
-                    match qualifier {
-                        TSImportTypeQualifier::Identifier(name) => {
-                            path.push(self.name(&name.name));
-                            at = None;
-                        }
-                        TSImportTypeQualifier::QualifiedName(name) => {
-                            path.push(self.name(&name.right.name));
-                            at = Some(&name.left);
-                        }
-                    }
-                }
-                path.reverse();
+                let (specifier, path) = self.import_type(it);
                 let arguments = self.type_arguments(it.type_arguments.as_deref(), depth);
-                Type::Reference(TypeRoot::Import(self.name(&it.source.value)), path, arguments)
+                Type::Reference(TypeRoot::Import(specifier), path, arguments)
             }
             _ => Type::Unknown,
         }
+    }
+
+    /// The module and the names of `import("…").Name`, which is an import like any other.
+    fn import_type(&mut self, it: &TSImportType<'a>) -> (Name, Vec<Name>) {
+        let mut path = Vec::new();
+        let mut at = it.qualifier.as_ref();
+        while let Some(qualifier) = at {
+            match qualifier {
+                TSImportTypeQualifier::Identifier(name) => {
+                    path.push(self.name(&name.name));
+                    at = None;
+                }
+                TSImportTypeQualifier::QualifiedName(name) => {
+                    path.push(self.name(&name.right.name));
+                    at = Some(&name.left);
+                }
+            }
+        }
+        path.reverse();
+        let specifier = self.name(&it.source.value);
+        self.import_of_type(specifier, path.first().copied(), it.span);
+        (specifier, path)
     }
 
     fn type_arguments(&mut self, it: Option<&TSTypeParameterInstantiation<'a>>, depth: u32) -> Vec<TypeId> {
@@ -131,8 +143,9 @@ impl<'a> Lower<'_, 'a> {
                 }
                 TSSignature::TSMethodSignature(it) => {
                     if let (Some(name), Some(ty)) = (type_key(&it.key), &it.return_type) {
+                        let parameters = self.parameter_types(&it.params, depth);
                         let returns = self.nested(&ty.type_annotation, depth);
-                        let ty = self.add_type(Type::Function(returns));
+                        let ty = self.add_type(Type::Function(parameters, returns));
                         out.push((self.name(name), ty));
                     }
                 }
@@ -140,6 +153,21 @@ impl<'a> Lower<'_, 'a> {
             }
         }
         out
+    }
+
+    /// The types of a signature's parameters; none where none of them is of interest.
+    fn parameter_types(&mut self, it: &FormalParameters<'a>, depth: u32) -> Vec<TypeId> {
+        let mut types = Vec::with_capacity(it.items.len());
+        for parameter in &it.items {
+            types.push(match &parameter.type_annotation {
+                Some(ty) => self.lower_type(&ty.type_annotation, depth + 1),
+                None => Type::Unknown,
+            });
+        }
+        if types.iter().all(|ty| *ty == Type::Unknown) {
+            return Vec::new();
+        }
+        types.into_iter().map(|ty| self.add_type(ty)).collect()
     }
 
     fn type_name(&mut self, it: &TSTypeName<'a>) -> Option<(TypeRoot, Vec<Name>)> {

@@ -23,7 +23,8 @@ const MOST_STEPS: u32 = 4_000;
 
 /// What becomes of the value of an expression.
 pub(super) fn of_result(semantic: &Semantic<'_>, node: NodeId) -> Uses {
-    let mut walk = Walk { semantic, reads: BTreeMap::new(), escapes: false, steps: 0 };
+    let mut walk =
+        Walk { semantic, origin: node, reads: BTreeMap::new(), escapes: false, returned: Vec::new(), steps: 0 };
     walk.follow(node, At::default(), 0);
     let reads = walk
         .reads
@@ -35,7 +36,9 @@ pub(super) fn of_result(semantic: &Semantic<'_>, node: NodeId) -> Uses {
             escapes: seen.escapes,
         })
         .collect();
-    Uses { reads, escapes: walk.escapes }
+    walk.returned.sort_unstable();
+    walk.returned.dedup();
+    Uses { reads, escapes: walk.escapes, returned: walk.returned }
 }
 
 #[derive(Default)]
@@ -88,8 +91,12 @@ enum How {
 
 struct Walk<'s, 'a> {
     semantic: &'s Semantic<'a>,
+    /// The call whose result is followed.
+    origin: NodeId,
     reads: BTreeMap<String, Seen>,
     escapes: bool,
+    /// Parts that the function around the call returns.
+    returned: Vec<String>,
     steps: u32,
 }
 
@@ -244,11 +251,18 @@ impl<'a> Walk<'_, 'a> {
                     return;
                 }
                 AstKind::ArrowFunctionExpression(_) | AstKind::ReturnStatement(_) => {
-                    let Some(call) = self.then_call(parent) else {
+                    let function = self.function_around(parent);
+                    if let Some(call) = function.and_then(|function| self.then_call(function)) {
+                        node = call;
+                        continue;
+                    }
+                    let own = self.function_around(nodes.parent_id(self.origin));
+                    if function.is_some() && function == own && at.element.is_none() {
+                        self.returned.push(at.path);
+                    } else {
                         self.record(&at, &How::Escapes);
-                        return;
-                    };
-                    node = call;
+                    }
+                    return;
                 }
                 AstKind::ExpressionStatement(_) => {
                     if !at.path.is_empty() {
@@ -323,23 +337,28 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The `.then(…)` call whose callback returns here.
-    fn then_call(&self, node: NodeId) -> Option<NodeId> {
+    /// The function that a node is of, or is.
+    fn function_around(&self, node: NodeId) -> Option<NodeId> {
         let nodes = self.semantic.nodes();
         let mut at = node;
         loop {
             match nodes.kind(at) {
-                AstKind::ArrowFunctionExpression(_) | AstKind::Function(_) => break,
+                AstKind::ArrowFunctionExpression(_) | AstKind::Function(_) => return Some(at),
                 AstKind::Program(_) => return None,
                 _ => at = nodes.parent_id(at),
             }
         }
-        let call = nodes.parent_id(at);
+    }
+
+    /// The `.then(…)` call that a function is the callback of.
+    fn then_call(&self, function: NodeId) -> Option<NodeId> {
+        let nodes = self.semantic.nodes();
+        let call = nodes.parent_id(function);
         match nodes.kind(call) {
             AstKind::CallExpression(it) => match &it.callee {
                 Expression::StaticMemberExpression(member)
                     if member.property.name == "then"
-                        && it.arguments.first().is_some_and(|first| first.span() == nodes.kind(at).span()) =>
+                        && it.arguments.first().is_some_and(|first| first.span() == nodes.kind(function).span()) =>
                 {
                     Some(call)
                 }
@@ -425,6 +444,15 @@ impl<'a> Walk<'_, 'a> {
             self.record(at, &How::Escapes);
         }
     }
+}
+
+/// Whether every reference to a function's name calls it.
+pub(super) fn is_only_called(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
+    let nodes = semantic.nodes();
+    semantic.scoping().get_resolved_references(symbol).filter(|reference| !reference.is_type()).all(|reference| {
+        let node = reference.node_id();
+        matches!(nodes.parent_kind(node), AstKind::CallExpression(call) if call.callee.span() == nodes.kind(node).span())
+    })
 }
 
 fn is_promise_all(call: &CallExpression<'_>) -> bool {

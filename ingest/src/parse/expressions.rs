@@ -1,0 +1,397 @@
+//! Expressions: what a value is made of, as far as a client, a URL or an argument's keys can pass through it.
+
+use oxc_ast::ast::{
+    Argument as AstArgument, ArrayExpressionElement, AssignmentExpression, AssignmentOperator, AssignmentTarget,
+    BinaryOperator, CallExpression, ChainElement, Expression, IdentifierReference, LogicalOperator, MemberExpression,
+    NewExpression, ObjectExpression, ObjectPropertyKind, PropertyKey, TSType, TSTypeName, TemplateLiteral,
+};
+use oxc_ast_visit::walk;
+use oxc_span::{GetSpan, Span};
+use oxc_syntax::node::NodeId;
+
+use super::facts::{Argument, CallFact, Expr, ExprId, Name, Property, TextPart, TypeId, Write};
+use super::lower::{Lower, UNKNOWN};
+use super::{text, uses};
+
+impl<'a> Lower<'_, 'a> {
+    /// The value of an expression; visits everything in it.
+    pub(super) fn lower(&mut self, it: &Expression<'a>) -> ExprId {
+        match it {
+            Expression::StringLiteral(it) => self.text(&it.value),
+            Expression::TemplateLiteral(it) => self.template(it),
+            Expression::NullLiteral(_) => self.add(Expr::Null),
+            Expression::BooleanLiteral(_)
+            | Expression::NumericLiteral(_)
+            | Expression::BigIntLiteral(_)
+            | Expression::RegExpLiteral(_) => self.add(Expr::Literal(None)),
+            Expression::Identifier(it) => self.identifier(it),
+            Expression::ThisExpression(_) => {
+                let class = self.this.last().copied().flatten();
+                self.add(Expr::This(class))
+            }
+            Expression::Super(_) => {
+                let class = self.this.last().copied().flatten();
+                self.add(Expr::Super(class))
+            }
+            Expression::ArrayExpression(it) => {
+                let mut items = Vec::with_capacity(it.elements.len());
+                for element in &it.elements {
+                    items.push(match element {
+                        ArrayExpressionElement::SpreadElement(it) => {
+                            Argument { value: self.lower(&it.argument), spread: true }
+                        }
+                        ArrayExpressionElement::Elision(_) => Argument { value: UNKNOWN, spread: false },
+                        other => match other.as_expression() {
+                            Some(it) => Argument { value: self.lower(it), spread: false },
+                            None => Argument { value: UNKNOWN, spread: false },
+                        },
+                    });
+                }
+                self.add(Expr::Array(items))
+            }
+            Expression::ArrowFunctionExpression(it) => self.arrow(it, None),
+            Expression::FunctionExpression(it) => self.function_expression(it, None),
+            Expression::ClassExpression(it) => self.class_expression(it, None),
+            Expression::AssignmentExpression(it) => self.assignment(it),
+            Expression::AwaitExpression(it) => {
+                let value = self.lower(&it.argument);
+                self.add(Expr::Await(value))
+            }
+            Expression::BinaryExpression(it) => {
+                let left = self.lower(&it.left);
+                let right = self.lower(&it.right);
+                if it.operator == BinaryOperator::Addition { self.concatenation(left, right) } else { UNKNOWN }
+            }
+            Expression::LogicalExpression(it) => {
+                let left = self.lower(&it.left);
+                let right = self.perhaps(|this| this.lower(&it.right));
+                match it.operator {
+                    LogicalOperator::And => self.add(Expr::Guarded(right)),
+                    LogicalOperator::Or | LogicalOperator::Coalesce => self.add(Expr::Either(left, right)),
+                }
+            }
+            Expression::ConditionalExpression(it) => {
+                self.lower(&it.test);
+                let left = self.perhaps(|this| this.lower(&it.consequent));
+                let right = self.perhaps(|this| this.lower(&it.alternate));
+                self.add(Expr::Either(left, right))
+            }
+            Expression::CallExpression(it) => self.call(it),
+            Expression::NewExpression(it) => self.construct(it),
+            Expression::ChainExpression(it) => match &it.expression {
+                ChainElement::CallExpression(it) => self.call(it),
+                ChainElement::TSNonNullExpression(it) => self.lower(&it.expression),
+                member => member.as_member_expression().map_or(UNKNOWN, |it| self.member(it)),
+            },
+            Expression::ImportExpression(it) => {
+                if let Some(options) = &it.options {
+                    self.lower(options);
+                }
+                if let Expression::StringLiteral(source) = &it.source {
+                    let specifier = self.name(&source.value);
+                    self.add_import(specifier, "*", it.span);
+                    self.add(Expr::Import(specifier))
+                } else {
+                    self.lower(&it.source);
+                    UNKNOWN
+                }
+            }
+            Expression::ObjectExpression(it) => self.object(it),
+            Expression::ParenthesizedExpression(it) => {
+                let value = self.lower(&it.expression);
+                // `/** @type {Stripe} */ (value)`
+                match self.type_of_doc(self.doc_before(it.span.start)) {
+                    Some(ty) => self.cast_to(value, ty),
+                    None => value,
+                }
+            }
+            Expression::SequenceExpression(it) => {
+                let mut last = UNKNOWN;
+                for it in &it.expressions {
+                    last = self.lower(it);
+                }
+                last
+            }
+            Expression::TSAsExpression(it) => self.cast(&it.expression, &it.type_annotation),
+            Expression::TSSatisfiesExpression(it) => {
+                let value = self.lower(&it.expression);
+                let ty = self.type_of(&it.type_annotation);
+                self.expect_type(value, ty);
+                value
+            }
+            Expression::TSTypeAssertion(it) => self.cast(&it.expression, &it.type_annotation),
+            Expression::TSNonNullExpression(it) => self.lower(&it.expression),
+            Expression::TSInstantiationExpression(it) => self.lower(&it.expression),
+            other => {
+                if let Some(it) = other.as_member_expression() {
+                    return self.member(it);
+                }
+                walk::walk_expression(self, other);
+                UNKNOWN
+            }
+        }
+    }
+
+    fn identifier(&mut self, it: &IdentifierReference<'a>) -> ExprId {
+        if let Some(binding) = self.reference(it) {
+            return self.add(Expr::Binding(binding));
+        }
+        if it.name == "undefined" {
+            return self.add(Expr::Null);
+        }
+        let name = self.name(&it.name);
+        self.add(Expr::Global(name))
+    }
+
+    pub(super) fn text(&mut self, value: &str) -> ExprId {
+        let digest = text::digest(value);
+        if let Some(kept) = text::kept(value) {
+            let name = self.name(kept);
+            self.add(Expr::Text(name, digest))
+        } else {
+            self.add(Expr::Literal(Some(digest)))
+        }
+    }
+
+    fn template(&mut self, it: &TemplateLiteral<'a>) -> ExprId {
+        if let (true, [quasi]) = (it.expressions.is_empty(), it.quasis.as_slice()) {
+            return self.text(quasi.value.cooked.as_deref().unwrap_or(&quasi.value.raw));
+        }
+        let mut parts = Vec::new();
+        for (at, quasi) in it.quasis.iter().enumerate() {
+            let piece = quasi.value.cooked.as_deref().unwrap_or(&quasi.value.raw);
+            if let Some(kept) = text::kept(piece) {
+                parts.push(TextPart::Text(self.name(kept)));
+            } else if !piece.is_empty() {
+                parts.push(TextPart::Withheld);
+            }
+            if let Some(value) = it.expressions.get(at) {
+                parts.push(TextPart::Value(self.lower(value)));
+            }
+        }
+        self.add(Expr::Template(parts))
+    }
+
+    fn concatenation(&mut self, left: ExprId, right: ExprId) -> ExprId {
+        let is_text = |expr: &Expr| matches!(expr, Expr::Text(..) | Expr::Template(_) | Expr::Literal(Some(_)));
+        if !is_text(self.out.expr(left)) && !is_text(self.out.expr(right)) {
+            return UNKNOWN;
+        }
+        let mut parts = Vec::new();
+        for side in [left, right] {
+            match self.out.expr(side) {
+                Expr::Template(inner) if side == left => parts.extend(inner.iter().copied()),
+                Expr::Text(name, _) => parts.push(TextPart::Text(*name)),
+                Expr::Literal(_) => parts.push(TextPart::Withheld),
+                _ => parts.push(TextPart::Value(side)),
+            }
+        }
+        self.add(Expr::Template(parts))
+    }
+
+    fn cast(&mut self, value: &Expression<'a>, ty: &TSType<'a>) -> ExprId {
+        let value = self.lower(value);
+        let constant = matches!(ty, TSType::TSTypeReference(it)
+            if matches!(&it.type_name, TSTypeName::IdentifierReference(name) if name.name == "const"));
+        if constant {
+            return value;
+        }
+        match self.type_of(ty) {
+            Some(ty) => self.cast_to(value, ty),
+            None => value,
+        }
+    }
+
+    fn cast_to(&mut self, value: ExprId, ty: TypeId) -> ExprId {
+        self.expect_type(value, Some(ty));
+        self.add(Expr::Cast(value, ty))
+    }
+
+    fn member(&mut self, it: &MemberExpression<'a>) -> ExprId {
+        match it {
+            MemberExpression::StaticMemberExpression(it) => {
+                let object = self.lower(&it.object);
+                let name = self.name(&it.property.name);
+                self.add(Expr::Member(object, name))
+            }
+            MemberExpression::PrivateFieldExpression(it) => {
+                let object = self.lower(&it.object);
+                let name = self.name(&format!("#{}", it.field.name));
+                self.add(Expr::Member(object, name))
+            }
+            MemberExpression::ComputedMemberExpression(it) => {
+                let object = self.lower(&it.object);
+                if let Expression::StringLiteral(key) = &it.expression {
+                    let name = self.name(&key.value);
+                    return self.add(Expr::Member(object, name));
+                }
+                self.lower(&it.expression);
+                self.add(Expr::Index(object))
+            }
+        }
+    }
+
+    fn arguments(&mut self, it: &[AstArgument<'a>]) -> Vec<Argument> {
+        let mut arguments = Vec::with_capacity(it.len());
+        for argument in it {
+            arguments.push(match argument {
+                AstArgument::SpreadElement(it) => Argument { value: self.lower(&it.argument), spread: true },
+                other => match other.as_expression() {
+                    Some(it) => Argument { value: self.lower(it), spread: false },
+                    None => Argument { value: UNKNOWN, spread: false },
+                },
+            });
+        }
+        arguments
+    }
+
+    fn call(&mut self, it: &CallExpression<'a>) -> ExprId {
+        if let Some(specifier) = self.required(it) {
+            self.add_import(specifier, "*", it.span);
+            return self.add(Expr::Require(specifier));
+        }
+        let callee = self.lower(&it.callee);
+        self.note_mock(it, callee);
+        let call = self.add_call(it.span, callee_span(&it.callee), it.node_id.get());
+        let arguments = self.arguments(&it.arguments);
+        let expr = self.add(Expr::Call { call, callee, arguments, construct: false });
+        self.out.calls[call as usize].expr = expr;
+        expr
+    }
+
+    fn construct(&mut self, it: &NewExpression<'a>) -> ExprId {
+        let callee = self.lower(&it.callee);
+        let call = self.add_call(it.span, callee_span(&it.callee), it.node_id.get());
+        let arguments = self.arguments(&it.arguments);
+        let expr = self.add(Expr::Call { call, callee, arguments, construct: true });
+        self.out.calls[call as usize].expr = expr;
+        expr
+    }
+
+    fn add_call(&mut self, span: Span, callee: Span, node: NodeId) -> u32 {
+        let (line, column) = self.positions.line_column(span.start);
+        let (callee_line, callee_column) = self.positions.line_column(callee.start);
+        self.out.calls.push(CallFact {
+            expr: UNKNOWN,
+            line,
+            column,
+            end_line: self.positions.line(span.end.saturating_sub(1)),
+            callee_line,
+            callee_column,
+            symbol: self.enclosing(),
+            function: self.functions.last().copied(),
+            hash: self.tokens.of(node),
+            uses: uses::of_result(self.semantic, node),
+        });
+        u32::try_from(self.out.calls.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn object(&mut self, it: &ObjectExpression<'a>) -> ExprId {
+        let mut properties = Vec::with_capacity(it.properties.len());
+        for property in &it.properties {
+            match property {
+                ObjectPropertyKind::SpreadProperty(it) => properties.push(Property::Spread(self.lower(&it.argument))),
+                ObjectPropertyKind::ObjectProperty(it) => {
+                    if let Some(key) = self.property_key(&it.key) {
+                        let value = self.named_value(key, &it.value, it.span);
+                        properties.push(Property::Named(key, value));
+                    } else {
+                        self.lower(&it.value);
+                        properties.push(Property::Computed);
+                    }
+                }
+            }
+        }
+        self.add(Expr::Object(properties))
+    }
+
+    /// The name of a property; visits a computed one.
+    pub(super) fn property_key(&mut self, key: &PropertyKey<'a>) -> Option<Name> {
+        match key {
+            PropertyKey::StaticIdentifier(it) => Some(self.name(&it.name)),
+            PropertyKey::PrivateIdentifier(it) => Some(self.name(&format!("#{}", it.name))),
+            PropertyKey::StringLiteral(it) => Some(self.name(&it.value)),
+            PropertyKey::NumericLiteral(_) => None,
+            other => {
+                if let Some(it) = other.as_expression() {
+                    self.lower(it);
+                }
+                None
+            }
+        }
+    }
+
+    fn assignment(&mut self, it: &AssignmentExpression<'a>) -> ExprId {
+        if let Some(value) = self.export_assignment(it) {
+            return value;
+        }
+        let doc = self.doc;
+        let mut value =
+            if it.operator.is_logical() { self.perhaps(|this| this.lower(&it.right)) } else { self.lower(&it.right) };
+        // `/** @type {Stripe} */ this.stripe = …`
+        if let Some(ty) = self.type_of_doc(doc) {
+            value = self.cast_to(value, ty);
+        }
+        let appends = it.operator == AssignmentOperator::Addition;
+        match &it.left {
+            AssignmentTarget::AssignmentTargetIdentifier(target) => {
+                let Some(binding) = self.reference(target) else {
+                    let name = self.name(&target.name);
+                    let target = self.add(Expr::Global(name));
+                    self.out.written.push((target, Write { value, appends, certain: false }));
+                    return value;
+                };
+                let certain = self.is_certain(binding) && !it.operator.is_logical();
+                self.out.bindings[binding as usize].writes.push(Write { value, appends, certain });
+                if it.operator.is_logical() {
+                    let before = self.add(Expr::Binding(binding));
+                    return self.add(Expr::Either(before, value));
+                }
+            }
+            target => match target.as_member_expression() {
+                Some(member) => {
+                    let target = self.member(member);
+                    self.assigned_member(target, value, it.operator);
+                    if it.operator.is_logical() {
+                        return self.add(Expr::Either(target, value));
+                    }
+                }
+                None => walk::walk_assignment_target(self, target),
+            },
+        }
+        value
+    }
+
+    fn assigned_member(&mut self, target: ExprId, value: ExprId, operator: AssignmentOperator) {
+        let appends = operator == AssignmentOperator::Addition;
+        let object = match *self.out.expr(target) {
+            Expr::Member(object, name) => {
+                if let Expr::This(Some(class)) = *self.out.expr(object) {
+                    self.out.classes[class as usize].assigned.push((name, value));
+                    return;
+                }
+                object
+            }
+            Expr::Index(object) => object,
+            _ => return,
+        };
+        let certain = match *self.out.expr(object) {
+            Expr::Binding(binding) => self.is_certain(binding) && !operator.is_logical(),
+            _ => false,
+        };
+        self.out.written.push((target, Write { value, appends, certain }));
+    }
+}
+
+/// The token that production stacks report: the last name of the callee.
+fn callee_span(it: &Expression<'_>) -> Span {
+    match it {
+        Expression::StaticMemberExpression(it) => it.property.span,
+        Expression::PrivateFieldExpression(it) => it.field.span,
+        Expression::ComputedMemberExpression(it) => it.expression.span(),
+        Expression::ParenthesizedExpression(it) => callee_span(&it.expression),
+        Expression::TSNonNullExpression(it) => callee_span(&it.expression),
+        Expression::TSInstantiationExpression(it) => callee_span(&it.expression),
+        other => other.span(),
+    }
+}
