@@ -1,0 +1,141 @@
+//! Plain requests.
+
+use super::{analysed, bound, only, sites};
+
+#[test]
+fn plain_requests_bind_where_host_path_and_method_are_known() {
+    let rows = bound(&[
+        ("hosts.ts", r#"export const HOST = "https://api.stripe.com"; export const API = { base: `${HOST}/v1` };"#),
+        (
+            "a.ts",
+            r#"import { API, HOST } from "./hosts";
+fetch("https://api.stripe.com/v1/charges", { method: "post", body: JSON.stringify({ amount: 1 }) });
+fetch(`${API.base}/charges/${id}`);
+fetch(HOST + "/v1/charges/" + id + "/capture", { method: "POST" });
+fetch(new URL("/v1/charges", HOST), { method: "POST", body: new URLSearchParams({ amount: "1" }) });
+globalThis.fetch("https://api.stripe.com/v1/charges?limit=3");
+fetch("https://api.stripe.com/v1/charges", init);
+fetch("https://api.stripe.com/v1/nothing/here");
+fetch(`${API.base}${path}`);
+fetch("/api/stripe/charges", { method: "POST" });
+fetch(`https://${host}/v1/charges`);
+fetch("https://api.stripe.com.evil.example/v1/charges");
+function f(fetch: (x: string) => void) { fetch("https://api.stripe.com/v1/charges"); }
+fetch("HTTPS://API.stripe.com.:443/v1/charges");
+fetch("https://api.stripe.com:8443/v1/charges");
+fetch("https://api.stripe.com:443@evil.example/v1/charges");
+fetch("https://api.stripe.com/v1/charges", { method: "POST", ...init });
+fetch("https://api.stripe.com/v1/charges", { ...init, method: "POST" });
+fetch("https://api.stripe.com/v1/charges", { method: "POST", [key]: value });
+fetch("https://api.stripe.com/v1/charges", { method: "POST", ...(body ? { body } : {}) });
+"#,
+        ),
+    ]);
+    assert_eq!(
+        rows,
+        [
+            "a.ts:2 fetch POST /v1/charges",
+            "a.ts:3 fetch GET /v1/charges/{charge}",
+            "a.ts:4 fetch POST /v1/charges/{charge}/capture",
+            "a.ts:5 fetch POST /v1/charges",
+            "a.ts:6 globalThis.fetch GET /v1/charges",
+            "a.ts:7 fetch -",
+            "a.ts:8 fetch -",
+            "a.ts:9 fetch -",
+            "a.ts:14 fetch GET /v1/charges",
+            "a.ts:17 fetch -",
+            "a.ts:18 fetch POST /v1/charges",
+            "a.ts:19 fetch -",
+            "a.ts:20 fetch POST /v1/charges",
+        ]
+    );
+}
+
+#[test]
+fn a_function_that_wraps_a_request_binds_where_it_is_called() {
+    let text = r#"
+class Api {
+  private base = "https://api.stripe.com/v1";
+  private async fetch<T>(path: string, options: Options = {}): Promise<T> {
+    const { body, ...rest } = options;
+    const url = `${this.base}${path}`;
+    const response = await fetch(url, { ...rest, body: body ? JSON.stringify(body) : undefined });
+    return response.json();
+  }
+  get(id: string) { return this.fetch(`/charges/${id}?expand=x`); }
+  create(amount: number) { return this.fetch("/charges", { method: "POST", body: { amount } }); }
+  any(path: string) { return this.fetch(path); }
+}
+"#;
+    let analysis = analysed(&[("a.ts", text)]);
+    let rows: Vec<_> = sites(&analysis)
+        .iter()
+        .map(|(_, site)| (site.line, site.operation.as_ref().map_or("-", |it| it.as_str()), site.args_keys.join(",")))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (7, "-", String::new()),
+            (10, "GET /v1/charges/{charge}", String::new()),
+            (11, "POST /v1/charges", "amount".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn plain_requests_show_the_keys_of_bodies_and_queries_and_what_is_read_of_the_answer() {
+    let shown = |text: &str| {
+        let site = only(text);
+        let keys = |all: &[String]| all.join(" ");
+        let complete = if site.args_complete { "all" } else { "some" };
+        format!("{} | {complete} | {}", keys(&site.args_keys), keys(&site.response_fields_read))
+    };
+    let url = "https://api.stripe.com/v1/charges";
+    let cases = [
+        (
+            format!("import a from 'axios'; const {{ data }} = await a.post('{url}', {{ amount: 1 }}); data.id;"),
+            "amount | all | data.id",
+        ),
+        (
+            format!("import a from 'axios'; (await a.get('{url}', {{ params: {{ limit: 1 }} }})).data.has_more;"),
+            "limit | all | data.has_more",
+        ),
+        (format!("import a from 'axios'; a.get('{url}', options);"), " | some | "),
+        (
+            format!("import g from 'got'; (await g.post('{url}', {{ json: {{ amount: 1 }} }}).json()).id;"),
+            "amount | all | id",
+        ),
+        (
+            format!("import s from 'superagent'; (await s.post('{url}').set('a', 'b').send({{ amount: 1 }})).body.id;"),
+            "amount | all | body.id",
+        ),
+        (
+            format!("fetch('{url}', {{ method: 'POST', body: new URLSearchParams({{ amount: '1' }}).toString() }});"),
+            "amount | all | ",
+        ),
+        (
+            "import h from 'https'; h.request({ host: 'api.stripe.com', path: '/v1/charges', method: 'POST' });"
+                .to_owned(),
+            " | some | ",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(shown(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_version_and_the_envelope_of_plain_requests_are_their_clients() {
+    let analysis = analysed(&[(
+        "a.ts",
+        r#"import axios from "axios";
+const stripe = axios.create({ baseURL: "https://api.stripe.com/v1", headers: { "Stripe-Version": "2024-06-20" } });
+stripe.get("/charges");
+fetch("https://api.stripe.com/v1/charges");
+"#,
+    )]);
+    let mut clients: Vec<_> =
+        analysis.clients.iter().map(|it| (it.envelope.as_deref(), it.api_version.as_deref())).collect();
+    clients.sort_unstable();
+    assert_eq!(clients, [(None, None), (Some("data"), Some("2024-06-20"))]);
+}
