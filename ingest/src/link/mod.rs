@@ -1,18 +1,25 @@
 //! Which file each import of a repository leads to.
 
+mod configs;
+mod exports;
+#[cfg(test)]
+mod fixtures;
 mod tree;
 mod workspace;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use oxc_resolver::{ResolveOptions, ResolverGeneric, TsconfigDiscovery};
+use oxc_resolver::{ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 
 use tree::Tree;
 use workspace::{Workspace, bare_path};
 
 /// Endings tried where a specifier has none, the likeliest first.
 const EXTENSIONS: [&str; 10] = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", ".json"];
+
+/// Conditions of a package's `exports` and `imports` that hold for an importing file.
+const CONDITIONS: [&str; 6] = ["import", "module", "require", "node", "default", "types"];
 
 /// Resolves specifiers within one repository, without the disk.
 pub(crate) struct Modules {
@@ -70,7 +77,11 @@ impl Modules {
             .resolver
             .resolve_file(&from, specifier)
             .or_else(|_| self.plain.resolve(from.parent().unwrap_or(Path::new("/")), specifier));
-        let found = found.ok().and_then(|found| self.file(found.path()));
+        let found = match found {
+            Ok(found) => self.file(found.path()),
+            Err(error) if is_refusal(&error) => return None,
+            Err(_) => None,
+        };
         found.or_else(|| self.source_of_built(specifier)).or_else(|| self.source_beside(&from, specifier))
     }
 
@@ -146,13 +157,25 @@ fn is_built(path: &str) -> bool {
     matches!(first, "lib" | "dist" | "build" | "out" | "es" | "esm" | "cjs" | "output")
 }
 
+/// Whether it is a package's manifest that closes the way, whatever files there are.
+const fn is_refusal(error: &ResolveError) -> bool {
+    matches!(
+        error,
+        ResolveError::PackagePathNotExported { .. }
+            | ResolveError::PackageImportNotDefined(..)
+            | ResolveError::InvalidPackageTarget(..)
+            | ResolveError::InvalidPackageConfig(_)
+            | ResolveError::InvalidModuleSpecifier(..)
+    )
+}
+
 fn options(tsconfig: Option<TsconfigDiscovery>) -> ResolveOptions {
     let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let alias = |from: &str, to: &[&str]| (from.to_owned(), strings(to));
     ResolveOptions {
         cwd: Some(PathBuf::from("/")),
         tsconfig,
-        condition_names: strings(&["import", "module", "require", "node", "default", "types"]),
+        condition_names: strings(&CONDITIONS),
         extension_alias: vec![
             alias(".js", &[".ts", ".tsx", ".d.ts", ".js", ".jsx"]),
             alias(".jsx", &[".tsx", ".jsx"]),

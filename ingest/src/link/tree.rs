@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use oxc_resolver::{FileMetadata, FileSystem, ResolveError};
-use serde_json::Value;
-
+use super::configs::Configs;
+use super::exports;
 use super::workspace::Workspace;
-use crate::jsonc;
+use oxc_resolver::{FileMetadata, FileSystem, ResolveError};
 
 /// A file system of paths that exist and manifests that can be read.
 ///
@@ -42,25 +41,19 @@ impl Tree {
             tree.links.insert(link, format!("/{}", package.folder));
         }
         for (path, bytes) in manifests {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            if name == "package.json" {
-                tree.texts.insert(format!("/{path}"), String::from_utf8_lossy(bytes).into_owned());
+            if path == "package.json" || path.ends_with("/package.json") {
+                tree.texts.insert(format!("/{path}"), exports::decided(&String::from_utf8_lossy(bytes)));
             }
         }
-        for (path, bytes) in manifests {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            let is_config = name.starts_with("tsconfig") || name == "jsconfig.json";
-            if is_config {
-                let text = tree.config(path, &String::from_utf8_lossy(bytes));
-                if name == "jsconfig.json" {
-                    // The resolver looks for `tsconfig.json` only.
-                    let alias = format!("/{}tsconfig.json", &path[..path.len() - name.len()]);
-                    if tree.files.insert(alias.clone()) {
-                        tree.texts.insert(alias, text.clone());
-                    }
+        for (path, text) in tree.configs(manifests).texts {
+            if let Some(folder) = path.strip_suffix("jsconfig.json") {
+                // The resolver looks for `tsconfig.json` only.
+                let alias = format!("/{folder}tsconfig.json");
+                if tree.files.insert(alias.clone()) {
+                    tree.texts.insert(alias, text.clone());
                 }
-                tree.texts.insert(format!("/{path}"), text);
             }
+            tree.texts.insert(format!("/{path}"), text);
         }
         tree
     }
@@ -78,56 +71,12 @@ impl Tree {
         self.files.insert(path);
     }
 
-    /// A compiler configuration without what is not here: the resolver gives up wholly on an `extends` that names
-    /// a package which is not installed, and the `paths` beside it would be lost with it.
-    fn config(&self, path: &str, text: &str) -> String {
-        let Ok(Value::Object(mut config)) = jsonc::parse(text) else { return "{}".to_owned() };
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let known = |name: &Value| {
-            let Some(name) = name.as_str() else { return false };
-            let base =
-                if name.starts_with('.') { format!("/{folder}/{name}") } else { format!("/node_modules/{name}") };
-            if name.starts_with('/') {
-                return false;
-            }
-            [base.clone(), format!("{base}.json"), format!("{base}/tsconfig.json")]
-                .iter()
-                .any(|path| self.files.contains(&self.real(Path::new(path))))
-        };
-        match config.get("extends") {
-            Some(Value::Array(names)) => {
-                let kept: Vec<Value> = names.iter().filter(|name| known(name)).cloned().collect();
-                config.insert("extends".to_owned(), Value::Array(kept));
-            }
-            Some(name) if !known(name) => {
-                config.remove("extends");
-            }
-            _ => {}
-        }
-        if let Some(Value::Array(references)) = config.get_mut("references") {
-            references.retain(|reference| {
-                let path = reference.get("path").and_then(Value::as_str).unwrap_or("");
-                let base = format!("/{folder}/{path}");
-                [base.clone(), format!("{base}/tsconfig.json")]
-                    .iter()
-                    .any(|path| self.files.contains(&self.real(Path::new(path))))
-            });
-        }
-        // What a compiler is told to leave out (tests, mostly) still imports by the same aliases. Only where several
-        // projects share a folder do their lists say which one's aliases count.
-        config.remove("exclude");
-        let several = config.get("references").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-        if !several {
-            config.remove("include");
-            config.remove("files");
-        }
-        // Its aliases count for the JavaScript beside it too, whatever the compiler is told to check.
-        if let Value::Object(options) =
-            config.entry("compilerOptions").or_insert_with(|| Value::Object(serde_json::Map::new()))
-        {
-            options.insert("allowJs".to_owned(), Value::Bool(true));
-        }
-        Value::Object(config).to_string()
+    /// The compiler configurations among the manifests.
+    pub(super) fn configs(&self, manifests: &BTreeMap<String, Vec<u8>>) -> Configs {
+        Configs::read(manifests, &|path| {
+            let real = self.real(Path::new(path));
+            self.files.contains(&real).then_some(real)
+        })
     }
 
     /// The path that a path stands for: normal, and out of `node_modules` where that leads to a package of here.

@@ -40,6 +40,7 @@ impl Workspace {
                 _ => continue,
             };
             folders.insert(folder.to_owned(), String::new());
+            let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
             let Ok(manifest) = serde_json::from_slice::<Value>(bytes) else { continue };
             let Some(name) = manifest.get("name").and_then(Value::as_str) else { continue };
             if name.is_empty() || name.len() > 214 || name.contains("..") {
