@@ -6,6 +6,7 @@ mod fixture;
 pub(crate) mod generated;
 mod heard;
 mod pages;
+mod partial;
 mod promises;
 pub(crate) mod sample;
 mod world;

@@ -1,5 +1,6 @@
 //! All files together: from facts of single files to what a snapshot carries.
 
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 
 use sync_core::graph::{Client, FileFacts, NotCanonical};
@@ -7,6 +8,7 @@ use sync_core::graph::{Client, FileFacts, NotCanonical};
 use crate::bind::{Linked, bind};
 use crate::catalog::Catalog;
 use crate::manifests::Manifests;
+use crate::names;
 use crate::parse::ParsedFile;
 use crate::pins::Pins;
 use crate::snapshot::MAX_LINE;
@@ -14,6 +16,8 @@ use crate::walk::SourceEntry;
 
 /// Room for what a line says beside facts: its kind.
 const LINE_FRAME: usize = 64;
+/// Most bytes of clients, which stand together in the one line of the header.
+pub(crate) const CLIENTS_BYTES: usize = MAX_LINE - (4 << 20);
 
 /// Everything an analysis looks at.
 #[derive(Clone, Copy)]
@@ -37,6 +41,11 @@ pub struct Analysis {
     pub clients: Vec<Client>,
     /// Files that take more to follow than is looked at: some of their call sites may be missing.
     pub cut: Vec<String>,
+    /// Files that make vendor clients beyond what a header holds: those are not among [`Analysis::clients`], and no call
+    /// site names them.
+    pub clients_cut: Vec<String>,
+    /// Files with names longer than facts carry; they are shortened.
+    pub names_cut: Vec<String>,
     /// Files whose facts are more than a line of a snapshot holds; they are not among [`Analysis::files`].
     pub too_large: Vec<String>,
 }
@@ -44,12 +53,25 @@ pub struct Analysis {
 /// Links and binds. The same project gives the same answer, whatever order its parts were found in.
 pub fn analyze(project: &Project<'_>) -> Result<Analysis, NotCanonical> {
     let (linked, clients) = bind(project);
+    let (clients, left_out) = fitting(clients);
     let mut analysis = Analysis { clients, ..Analysis::default() };
-    for (file, linked) in project.files.iter().zip(linked) {
+    let paths: BTreeSet<&str> = left_out.iter().map(constructed_in).collect();
+    analysis.clients_cut = paths.into_iter().map(str::to_owned).collect();
+    let left_out: HashSet<&str> = left_out.iter().map(|client| client.id.as_str()).collect();
+    for (file, mut linked) in project.files.iter().zip(linked) {
         if linked.cut {
             analysis.cut.push(file.0.path.clone());
         }
-        let facts = facts(file, linked)?;
+        if !left_out.is_empty() {
+            for site in &mut linked.call_sites {
+                site.client.take_if(|client| left_out.contains(client.as_str()));
+            }
+        }
+        let mut facts = facts(file, linked);
+        if names::shorten_all(&mut facts) {
+            analysis.names_cut.push(facts.path.clone());
+        }
+        let facts = facts.seal()?;
         if fits(&facts) {
             analysis.files.push(facts);
         } else {
@@ -57,6 +79,29 @@ pub fn analyze(project: &Project<'_>) -> Result<Analysis, NotCanonical> {
         }
     }
     Ok(analysis)
+}
+
+/// The first of the clients that fit a header together, and the others.
+fn fitting(mut clients: Vec<Client>) -> (Vec<Client>, Vec<Client>) {
+    let mut room = CLIENTS_BYTES;
+    let too_many = clients.iter().position(|client| {
+        let bytes = serde_json::to_vec(client).map_or(usize::MAX, |json| json.len() + 1);
+        match room.checked_sub(bytes) {
+            Some(left) => {
+                room = left;
+                false
+            }
+            None => true,
+        }
+    });
+    let left_out = too_many.map_or_else(Vec::new, |at| clients.split_off(at));
+    (clients, left_out)
+}
+
+/// The file that makes a client.
+fn constructed_in(client: &Client) -> &str {
+    let at = &client.constructed_at;
+    at.rsplitn(3, '#').last().unwrap_or(at)
 }
 
 /// Whether facts fit a line with what the line has beside them.
@@ -75,7 +120,7 @@ fn fits(facts: &FileFacts) -> bool {
     serde_json::to_writer(Room(MAX_LINE - LINE_FRAME), facts).is_ok()
 }
 
-fn facts((entry, parsed): &(SourceEntry, ParsedFile), linked: Linked) -> Result<FileFacts, NotCanonical> {
+fn facts((entry, parsed): &(SourceEntry, ParsedFile), linked: Linked) -> FileFacts {
     FileFacts {
         path: entry.path.clone(),
         content_hash: entry.content_hash.clone(),
@@ -91,7 +136,6 @@ fn facts((entry, parsed): &(SourceEntry, ParsedFile), linked: Linked) -> Result<
         unresolved: linked.unresolved,
         call_sites: linked.call_sites,
     }
-    .seal()
 }
 
 #[cfg(test)]

@@ -11,9 +11,11 @@ use crate::analyze::{Analysis, Project, analyze};
 use crate::cache::Cache;
 use crate::catalog::{Catalog, CatalogError};
 use crate::gate::{Gate, Refusal};
+use crate::link;
 use crate::parse::ParsedFile;
 use crate::pins::Pins;
 use crate::pool::{self, Outcome, Outcomes, ParseCommand, PoolError};
+use crate::reason::Reason;
 use crate::snapshot::{ANALYZER, WriteError, Writer};
 use crate::tree::{OpenError, Tree};
 use crate::walk::{self, Limits, Report, SourceEntry, Walked};
@@ -145,16 +147,16 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     // Lockfiles can be large; they are read while the children parse.
     let cache = options.cache.as_deref().map(Cache::open);
     let (pinned, outcomes) = std::thread::scope(|scope| {
-        let pinned = scope.spawn(|| Pins::read(&manifests));
+        let pinned = scope.spawn(|| (Pins::read(&manifests), link::problems(&manifests)));
         let (parse, cache) = (&options.parse, cache.as_ref());
         let outcomes = pool::parse_files(parse, options.parsers, &tree, &candidates, cache, progress);
         (pinned.join(), outcomes)
     });
     let Outcomes { outcomes, parsed, cached } = outcomes?;
     let cache_problem = cache.and_then(Cache::finish);
-    let (pins, problems) = pinned.map_err(|_| PoolError::Worker)?;
-    for problem in problems {
-        tracing::warn!(path = problem.path, detail = problem.detail, "a manifest pins nothing");
+    let ((pins, problems), more_problems) = pinned.map_err(|_| PoolError::Worker)?;
+    for problem in problems.into_iter().chain(more_problems) {
+        tracing::warn!(path = problem.path, detail = problem.detail, "a manifest is not read, or not as a whole");
         report.note(problem.reason, &problem.path);
     }
     let paths = candidates.into_iter().map(|candidate| candidate.path);
@@ -162,13 +164,19 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     let analysis = analyze(&Project { files: &files, manifests: &manifests, pins: &pins, catalog })?;
     drop(files);
     for path in &analysis.cut {
-        report.note("analysis_cut", path);
+        report.note(Reason::AnalysisCut, path);
+    }
+    for path in &analysis.clients_cut {
+        report.note(Reason::ClientsCut, path);
+    }
+    for path in &analysis.names_cut {
+        report.note(Reason::NameTooLong, path);
     }
     for path in &analysis.too_large {
-        report.fail("facts_too_large", path);
+        report.fail(Reason::FactsTooLarge, path);
     }
 
-    let (skipped, partial_reasons) = report.into_parts();
+    let (skipped, partial_reasons) = report.into_parts(&options.limits);
     let (commit, branch) = match &tree {
         Tree::Commit(commit) => (Some(commit.id()), commit.branch()),
         Tree::Folder(_) => (None, None),

@@ -6,7 +6,11 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, rlim_t, setrlimit};
 
 /// Heap that a parse child may take beside what it starts with, in bytes.
-const PARSE_HEAP: u64 = 512 << 20;
+pub(crate) const PARSE_HEAP: u64 = 512 << 20;
+/// The stack parsers run on: oxc recurses with the nesting of the source. Reserved, not committed.
+pub(crate) const PARSE_STACK: usize = 256 << 20;
+/// How long a file may take to parse.
+pub(crate) const FILE_TIME: Duration = Duration::from_secs(2);
 /// Processor time that a child gets for one file; the wall clock of its parent usually ends it earlier.
 const PARSE_CPU: Duration = Duration::from_secs(3);
 /// Address space of a whole index, in bytes.

@@ -16,9 +16,9 @@ pub const LOCKFILES: [&str; 6] =
     ["npm-shrinkwrap.json", "pnpm-lock.yaml", "package-lock.json", "yarn.lock", "bun.lock", "bun.lockb"];
 
 /// Largest manifest that is read, in bytes.
-const MANIFEST_BYTES: u64 = 1 << 20;
+pub(crate) const MANIFEST_BYTES: u64 = 1 << 20;
 /// Largest lockfile that is read, in bytes.
-const LOCKFILE_BYTES: u64 = 32 << 20;
+pub(crate) const LOCKFILE_BYTES: u64 = 32 << 20;
 
 /// How many bytes a file of this name may have to be read as a manifest; nothing for other files.
 pub fn size_limit(name: &str) -> Option<u64> {

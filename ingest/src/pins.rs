@@ -13,11 +13,15 @@ mod yarn;
 use std::collections::BTreeMap;
 
 use crate::manifests::{LOCKFILES, Manifests};
+use crate::reason::Reason;
 use bun::BunLock;
 use manifest::{Catalogs, PackageManifest};
 use npm::NpmLock;
 use pnpm::PnpmLock;
 use yarn::YarnLock;
+
+/// Longest version or range that is believed to be one, in bytes.
+const MAX_VERSION: usize = 256;
 
 /// What the manifests and lockfiles of a repository pin. Folders are named without a slash at their end, the root by
 /// nothing.
@@ -42,8 +46,8 @@ pub struct Pinned {
 pub struct Problem {
     /// Which.
     pub path: String,
-    /// `lockfile_unreadable` or `manifest_unreadable`.
-    pub reason: &'static str,
+    /// Which of the reasons for it.
+    pub reason: Reason,
     /// Why, in words.
     pub detail: String,
 }
@@ -80,13 +84,13 @@ impl Pins {
                     Ok(manifest) => {
                         pins.packages.insert(folder.to_owned(), manifest);
                     }
-                    Err(detail) => problem("manifest_unreadable", detail),
+                    Err(detail) => problem(Reason::ManifestUnreadable, detail),
                 },
                 "pnpm-workspace.yaml" => match Catalogs::read(bytes) {
                     Ok(catalogs) => {
                         pins.catalogs.insert(folder.to_owned(), catalogs);
                     }
-                    Err(detail) => problem("manifest_unreadable", detail),
+                    Err(detail) => problem(Reason::ManifestUnreadable, detail),
                 },
                 _ => {}
             }
@@ -103,7 +107,7 @@ impl Pins {
                     _ => Err(bun::BINARY.to_owned()),
                 };
                 let lock = lock.unwrap_or_else(|detail| {
-                    problems.push(Problem { path: join(folder, name), reason: "lockfile_unreadable", detail });
+                    problems.push(Problem { path: join(folder, name), reason: Reason::LockfileUnreadable, detail });
                     Lock::Unread
                 });
                 pins.locks.insert(folder.to_owned(), lock);
@@ -158,14 +162,14 @@ impl Pins {
     fn plain_range(&self, folder: &str, package: &str, range: &str) -> Option<String> {
         if let Some(catalog) = range.strip_prefix("catalog:") {
             let catalogs = folders_upward(&join(folder, "package.json")).find_map(|above| self.catalogs.get(above))?;
-            return catalogs.range(catalog, package).map(str::to_owned);
+            return catalogs.range(catalog, package).filter(|range| range.len() <= MAX_VERSION).map(str::to_owned);
         }
         if let Some(alias) = range.strip_prefix("npm:") {
             let (name, range) = alias.rsplit_once('@').filter(|(name, _)| !name.is_empty())?;
-            return (name == package).then(|| range.to_owned());
+            return (name == package && range.len() <= MAX_VERSION).then(|| range.to_owned());
         }
         let is_address = range.contains(':') || range.contains('/');
-        (!is_address).then(|| range.to_owned())
+        (!is_address && range.len() <= MAX_VERSION).then(|| range.to_owned())
     }
 
     /// The lockfile that counts in a folder: the manifest's package manager decides where there are several.
@@ -190,8 +194,8 @@ impl Pins {
 /// A version that a lockfile names, if it is one of the registry's.
 fn locked_version(text: &str) -> Locked {
     match semver::Version::parse(text) {
-        Ok(_) => Locked::Version(text.to_owned()),
-        Err(_) => Locked::Foreign,
+        Ok(_) if text.len() <= MAX_VERSION => Locked::Version(text.to_owned()),
+        _ => Locked::Foreign,
     }
 }
 
@@ -381,7 +385,7 @@ mod tests {
             let manifest = r#"{"dependencies":{"stripe":"^2"}}"#;
             let (pins, problems) = read(&[(name, text), ("package.json", manifest)]);
             assert_eq!(problems.len(), 1, "{name}: {}", &text[..text.len().min(40)]);
-            assert_eq!((problems[0].path.as_str(), problems[0].reason), (name, "lockfile_unreadable"));
+            assert_eq!((problems[0].path.as_str(), problems[0].reason), (name, Reason::LockfileUnreadable));
             assert!(!problems[0].detail.is_empty());
             assert_eq!(pins.sdk_version("a.ts", "stripe"), pinned("^2", "manifest_range"));
         }

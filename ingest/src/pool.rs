@@ -21,6 +21,7 @@ pub use serve::serve;
 use crate::cache::{Cache, Key};
 use crate::index::Progress;
 use crate::parse::ParsedFile;
+use crate::reason::Reason;
 use crate::tree::{Node, Reader, Tree};
 use crate::walk::{self, Candidate, SourceEntry};
 use child::{Answer, Child};
@@ -43,10 +44,10 @@ pub enum Outcome {
     /// Its facts.
     Parsed(SourceEntry, Box<ParsedFile>),
     /// Its bytes say that it is no source: `binary` or `generated`.
-    Skipped(&'static str),
+    Skipped(Reason),
     /// It could not be read or parsed, and why: `unreadable`, `too_large`, `parse_error`, `parse_timeout`,
     /// `parse_memory`, `parse_overflow` or `parse_crash`.
-    Failed(&'static str),
+    Failed(Reason),
 }
 
 /// What became of the candidates.
@@ -206,8 +207,8 @@ impl Worker<'_> {
         }
         let content = self.reader.read(&candidate.path, &candidate.node, walk::SOURCE_BYTES).map_err(|error| {
             Outcome::Failed(match error {
-                ReadError::TooLarge(_) => "too_large",
-                ReadError::Unreadable(_) => "unreadable",
+                ReadError::TooLarge(_) => Reason::TooLarge,
+                ReadError::Unreadable(_) => Reason::Unreadable,
             })
         })?;
         if matches!(candidate.node, Node::Path)
@@ -221,7 +222,7 @@ impl Worker<'_> {
             return Err(Outcome::Skipped(reason));
         }
         let frame = wire::request(&candidate.path, candidate.language, &content.bytes)
-            .map_err(|_| Outcome::Failed("too_large"))?;
+            .map_err(|_| Outcome::Failed(Reason::TooLarge))?;
         let entry = SourceEntry {
             path: candidate.path.clone(),
             language: candidate.language,
@@ -233,7 +234,7 @@ impl Worker<'_> {
 
     /// What a child said of a file. That is kept; what killed one is not, since it may have been the machine.
     fn hear(&self, job: Job, reply: &[u8]) -> Outcome {
-        let Ok(said) = postcard::from_bytes::<Reply>(reply) else { return Outcome::Failed("parse_crash") };
+        let Ok(said) = postcard::from_bytes::<Reply>(reply) else { return Outcome::Failed(Reason::ParseCrash) };
         self.keep(job.key, || recall::replied(job.entry.bytes, reply));
         said.outcome(job.entry)
     }
@@ -261,7 +262,7 @@ impl Reply {
     fn outcome(self, entry: SourceEntry) -> Outcome {
         match self {
             Self::Parsed(parsed) => Outcome::Parsed(entry, parsed),
-            Self::Refused => Outcome::Failed("parse_error"),
+            Self::Refused => Outcome::Failed(Reason::ParseError),
         }
     }
 }
@@ -291,7 +292,7 @@ mod tests {
             .into_iter()
             .map(|outcome| match outcome {
                 Outcome::Parsed(..) => "parsed",
-                Outcome::Skipped(reason) | Outcome::Failed(reason) => reason,
+                Outcome::Skipped(reason) | Outcome::Failed(reason) => reason.as_str(),
             })
             .collect())
     }

@@ -52,6 +52,7 @@ mod tests {
                 reason: "parse_timeout".to_owned(),
                 count: 1,
                 files: vec!["z.ts".to_owned()],
+                limit: Some("2 s a file".to_owned()),
             }],
         }
     }

@@ -14,13 +14,14 @@ pub use report::Report;
 
 use crate::language::Language;
 use crate::manifests::{self, Manifests};
+use crate::reason::Reason;
 use crate::tree::{Entry, Kind, Node, ReadError, Reader, Tree};
 use ignored::IgnoreStack;
 
 /// Largest source file that is read, in bytes.
 pub const SOURCE_BYTES: u64 = 512 << 10;
 /// Most bytes of manifests and lockfiles in all.
-const MANIFESTS_BYTES: u64 = 128 << 20;
+pub(crate) const MANIFESTS_BYTES: u64 = 128 << 20;
 
 /// How much of a tree is walked.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +98,7 @@ pub fn walk(tree: &Tree, limits: Limits) -> Walked {
     let mut found = walk.found;
     found.candidates.sort_by(|a, b| a.path.cmp(&b.path));
     for candidate in found.candidates.drain(limits.sources.min(found.candidates.len())..) {
-        found.report.fail("file_cap", &candidate.path);
+        found.report.fail(Reason::FileCap, &candidate.path);
     }
     found
 }
@@ -125,12 +126,12 @@ impl Walk<'_> {
         let mut folders = vec![Folder { path: String::new(), node: root, ignores: IgnoreStack::default() }];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = self.reader.list(&folder.path, &folder.node) else {
-                self.found.report.fail("unreadable", if folder.path.is_empty() { "./" } else { &folder.path });
+                self.found.report.fail(Reason::Unreadable, if folder.path.is_empty() { "./" } else { &folder.path });
                 continue;
             };
             let mut below = self.visit(&folder, entries);
             if self.found.tree_too_large {
-                self.found.report.note("tree_too_large", &folder.path);
+                self.found.report.note(Reason::TreeTooLarge, &folder.path);
                 return;
             }
             // The stack gives back the last one first.
@@ -160,23 +161,23 @@ impl Walk<'_> {
                 let name = shown(&String::from_utf8_lossy(&entry.name), 200);
                 let path = format!("{}{name}{slash}", folder.path);
                 let path = if path.len() > MAX_PATH_BYTES { shown(&path, 200) } else { path };
-                self.found.report.skip("bad_name", &path);
+                self.found.report.skip(Reason::BadName, &path);
                 continue;
             };
             let path = format!("{}{name}{slash}", folder.path);
             if path.len() > MAX_PATH_BYTES {
-                self.found.report.fail("path_too_long", &shown(&path, 200));
+                self.found.report.fail(Reason::PathTooLong, &shown(&path, 200));
                 continue;
             }
             match entry.kind {
-                Kind::Symlink => self.found.report.skip("symlink", &path),
-                Kind::Submodule => self.found.report.skip("submodule", &path),
-                Kind::Special => self.found.report.skip("special", &path),
+                Kind::Symlink => self.found.report.skip(Reason::Symlink, &path),
+                Kind::Submodule => self.found.report.skip(Reason::Submodule, &path),
+                Kind::Special => self.found.report.skip(Reason::Special, &path),
                 Kind::Folder => {
                     if let Some(reason) = skipped_folder(name, &names) {
                         self.found.report.skip(reason, &path);
                     } else if ignores.is_ignored(&path, true) {
-                        self.found.report.skip("ignored", &path);
+                        self.found.report.skip(Reason::Ignored, &path);
                     } else {
                         below.push(Folder { path, node: entry.node, ignores: ignores.clone() });
                     }
@@ -197,20 +198,20 @@ impl Walk<'_> {
         }
         if ignores.is_ignored(&path, false) {
             if language.is_some() {
-                self.found.report.skip("ignored", &path);
+                self.found.report.skip(Reason::Ignored, &path);
             }
             return;
         }
         let Ok(size) = size else {
-            self.found.report.fail("unreadable", &path);
+            self.found.report.fail(Reason::Unreadable, &path);
             return;
         };
         if let Some(limit) = manifest_limit {
             self.manifest(path, &node, limit);
         } else if name.contains(".min.") {
-            self.found.report.skip("minified", &path);
+            self.found.report.skip(Reason::Minified, &path);
         } else if size > SOURCE_BYTES {
-            self.found.report.fail("too_large", &path);
+            self.found.report.fail(Reason::TooLarge, &path);
         } else if let Some(language) = language {
             self.found.candidates.push(Candidate { path, language, node });
         }
@@ -223,15 +224,15 @@ impl Walk<'_> {
                 self.manifest_bytes += content.bytes.len() as u64;
                 self.found.manifests.files.insert(path, content.bytes);
             }
-            Err(ReadError::TooLarge(_)) => self.found.report.fail("manifest_too_large", &path),
-            Err(ReadError::Unreadable(_)) => self.found.report.fail("unreadable", &path),
+            Err(ReadError::TooLarge(_)) => self.found.report.fail(Reason::ManifestTooLarge, &path),
+            Err(ReadError::Unreadable(_)) => self.found.report.fail(Reason::Unreadable, &path),
         }
     }
 
     fn with_ignore_file(&mut self, folder: &Folder) -> IgnoreStack {
         let path = format!("{}.gitignore", folder.path);
         let Ok(content) = self.reader.read(&path, &Node::Path, ignored::IGNORE_FILE_BYTES) else {
-            self.found.report.fail("unreadable", &path);
+            self.found.report.fail(Reason::Unreadable, &path);
             return folder.ignores.clone();
         };
         folder.ignores.with(&folder.path, &content.bytes)
@@ -239,14 +240,14 @@ impl Walk<'_> {
 }
 
 /// Why a folder of this name is not entered, whatever ignore files say.
-fn skipped_folder(name: &str, siblings: &HashSet<Vec<u8>>) -> Option<&'static str> {
+fn skipped_folder(name: &str, siblings: &HashSet<Vec<u8>>) -> Option<Reason> {
     let beside = |file: &str| siblings.contains(file.as_bytes());
     match name {
-        "node_modules" => Some("vendored"),
-        "vendor" if beside("go.mod") || beside("composer.json") => Some("vendored"),
-        "dist" | "build" | "graft" | "coverage" | "__pycache__" => Some("build_output"),
-        "target" if beside("Cargo.toml") => Some("build_output"),
-        _ if name.starts_with('.') => Some("hidden"),
+        "node_modules" => Some(Reason::Vendored),
+        "vendor" if beside("go.mod") || beside("composer.json") => Some(Reason::Vendored),
+        "dist" | "build" | "graft" | "coverage" | "__pycache__" => Some(Reason::BuildOutput),
+        "target" if beside("Cargo.toml") => Some(Reason::BuildOutput),
+        _ if name.starts_with('.') => Some(Reason::Hidden),
         _ => None,
     }
 }
@@ -284,7 +285,13 @@ mod tests {
     }
 
     fn skipped(walked: Walked) -> Vec<(String, String)> {
-        walked.report.into_parts().0.into_iter().map(|skipped| (skipped.path, skipped.reason)).collect()
+        walked
+            .report
+            .into_parts(&Limits::default())
+            .0
+            .into_iter()
+            .map(|skipped| (skipped.path, skipped.reason))
+            .collect()
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -398,7 +405,7 @@ mod tests {
             Limits::default(),
         );
         assert_eq!(paths(&walked), ["fits.ts", "min.js"]);
-        let (skipped, partial) = walked.report.into_parts();
+        let (skipped, partial) = walked.report.into_parts(&Limits::default());
         assert_eq!(skipped.len(), 3);
         assert_eq!(partial.len(), 1);
         assert_eq!((partial[0].reason.as_str(), partial[0].count), ("too_large", 1));
@@ -424,7 +431,7 @@ mod tests {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
         let capped = walked(&files, Limits { sources: 5, ..Limits::default() });
         assert_eq!(paths(&capped), ["f00.ts", "f01.ts", "f02.ts", "f03.ts", "f04.ts"]);
-        let (skipped, partial) = capped.report.into_parts();
+        let (skipped, partial) = capped.report.into_parts(&Limits::default());
         assert_eq!(skipped.len(), 25);
         assert_eq!((partial[0].reason.as_str(), partial[0].count, partial[0].files.len()), ("file_cap", 25, 20));
         assert_eq!(partial[0].files[0], "f05.ts");
@@ -432,7 +439,7 @@ mod tests {
         let capped = walked(&files, Limits { entries: 10, ..Limits::default() });
         assert!(capped.tree_too_large);
         assert_eq!(capped.candidates.len(), 10);
-        assert_eq!(capped.report.into_parts().1[0].reason, "tree_too_large");
+        assert_eq!(capped.report.into_parts(&Limits::default()).1[0].reason, "tree_too_large");
     }
 
     #[test]

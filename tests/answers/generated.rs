@@ -63,7 +63,12 @@ pub(crate) fn repository() -> SnapshotFacts {
         path: format!("skipped{at}/"),
         reason: format!("{}{at}", long("a_reason_")),
     });
-    sample::snapshot(sample::COMMIT, vec![], files.collect(), skipped.collect())
+    let mut snapshot = sample::snapshot(sample::COMMIT, vec![], files.collect(), skipped.collect());
+    for reason in &mut snapshot.header.partial_reasons {
+        reason.limit = Some(long("a limit "));
+        reason.files = (0..20).map(path).collect();
+    }
+    snapshot
 }
 
 /// Its feeds.

@@ -200,7 +200,12 @@ pub(crate) fn snapshot(
             partial: !skipped.is_empty(),
             partial_reasons: skipped
                 .iter()
-                .map(|path| PartialReason { reason: path.reason.clone(), count: 1, files: vec![path.path.clone()] })
+                .map(|path| PartialReason {
+                    reason: path.reason.clone(),
+                    count: 1,
+                    files: vec![path.path.clone()],
+                    limit: None,
+                })
                 .collect(),
         },
         skipped,

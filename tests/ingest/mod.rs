@@ -18,7 +18,7 @@ use sync_ingest::snapshot::{Limits, Reader, Record};
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_syncd-under-test");
 
 /// Runs `index` with arguments.
-fn run_index(path: &Path, args: &[&str]) -> Output {
+pub(crate) fn run_index(path: &Path, args: &[&str]) -> Output {
     Command::new(EXECUTABLE).arg("index").arg(path).args(args).env("HOME", "/nonexistent").output().unwrap()
 }
 

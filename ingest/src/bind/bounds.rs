@@ -12,6 +12,11 @@ const MOST_OF_A_FILE: usize = 2_000_000;
 /// Everything that is looked at for one index: about a minute of an optimised build.
 const MOST_OF_AN_INDEX: usize = 500_000_000;
 
+/// What is followed, in words.
+pub(crate) fn limits() -> String {
+    format!("{MOST_OF_A_FILE} steps a file, {MOST_OF_AN_INDEX} together")
+}
+
 /// What has been looked at so far.
 #[derive(Debug, Default)]
 pub(super) struct Spent {

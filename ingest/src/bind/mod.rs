@@ -1,6 +1,7 @@
 //! Where each call's receiver comes from, and which operation of a vendor it therefore reaches.
 
 mod body;
+pub(crate) use bounds::limits;
 mod bounds;
 mod callbacks;
 mod callers;

@@ -16,6 +16,7 @@ use crate::gate::Gate;
 use crate::index::{IndexError, IndexOptions, IndexSummary, Progress, identity, index};
 use crate::limits;
 use crate::pool::ParseCommand;
+use crate::reason::told;
 use crate::walk::Limits;
 
 /// How long an index may take when a service runs it.
@@ -167,8 +168,7 @@ fn enter_limits() -> Result<(), String> {
 fn tell(summary: &IndexSummary) {
     let mut stderr = io::stderr();
     for reason in &summary.partial_reasons {
-        let first = reason.files.first().map(|file| format!(", such as `{file}`")).unwrap_or_default();
-        let _ = writeln!(stderr, "partial: {} × {}{first}", reason.count, reason.reason);
+        let _ = writeln!(stderr, "partial: {}", told(reason));
     }
     if let Some(problem) = &summary.cache_problem {
         let next = "check the folder's permissions and free space; the index is none the worse for it";

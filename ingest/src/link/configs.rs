@@ -13,6 +13,11 @@ const MAX_LIST: usize = 32;
 /// Patterns of `paths`, and projects that a configuration may refer to. Each is looked at for each import.
 const MAX_ENTRIES: usize = 500;
 
+/// What is followed, in words.
+pub(crate) fn limits() -> String {
+    format!("{MAX_DEPTH} configurations that extend each other, {MAX_ENTRIES} entries a list, {MAX_LIST} an entry")
+}
+
 /// The configurations of a repository.
 #[derive(Debug, Default)]
 pub(super) struct Configs {

@@ -12,6 +12,11 @@ use std::path::{Path, PathBuf};
 
 use oxc_resolver::{ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 
+use crate::manifests::Manifests;
+use crate::pins::Problem;
+use crate::reason::Reason;
+use configs::Configs;
+pub(crate) use configs::limits;
 use tree::Tree;
 use workspace::{Workspace, bare_path};
 
@@ -20,6 +25,17 @@ const EXTENSIONS: [&str; 10] = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".
 
 /// Conditions of a package's `exports` and `imports` that hold for an importing file.
 const CONDITIONS: [&str; 6] = ["import", "module", "require", "node", "default", "types"];
+
+/// What is wrong with the compiler configurations of a repository.
+pub(crate) fn problems(manifests: &Manifests) -> Vec<Problem> {
+    let manifests = &manifests.files;
+    let Configs { unreadable, cut, .. } =
+        Tree::new(std::iter::empty(), manifests, &Workspace::read(manifests)).configs(manifests);
+    let told = |reason, detail: &str, path| Problem { path, reason, detail: detail.to_owned() };
+    let unreadable = unreadable.into_iter().map(|path| told(Reason::ManifestUnreadable, "it is no JSON object", path));
+    let cut = cut.into_iter().map(|path| told(Reason::ManifestCut, "it lists or extends too much", path));
+    unreadable.chain(cut).collect()
+}
 
 /// Resolves specifiers within one repository, without the disk.
 pub(crate) struct Modules {

@@ -15,19 +15,20 @@ use super::facts::{
     TypeId, Write,
 };
 use super::lower::{Lower, Scope};
+use crate::names;
 
 impl<'a> Lower<'_, 'a> {
     /// Adds a symbol under the names around it.
     pub(super) fn symbol(&mut self, name: &str, kind: &str, span: Span) -> SymbolIndex {
-        let qualified = match self.scopes.last() {
+        let qualified = names::kept(match self.scopes.last() {
             Some(scope) => format!("{}.{name}", scope.qualified),
             None => name.to_owned(),
-        };
+        });
         let count = self.ordinals.entry(qualified.clone()).or_insert(0);
         let ordinal = *count;
         *count += 1;
         self.out.symbols.push(Symbol {
-            name: name.to_owned(),
+            name: names::kept(name.to_owned()),
             qualified,
             ordinal,
             kind: kind.to_owned(),
@@ -58,10 +59,10 @@ impl<'a> Lower<'_, 'a> {
             }
             Expression::ObjectExpression(_) => {
                 let text = self.out.name(name);
-                let qualified = match self.scopes.last() {
+                let qualified = names::kept(match self.scopes.last() {
                     Some(scope) => format!("{}.{text}", scope.qualified),
                     None => text.to_owned(),
-                };
+                });
                 self.scopes.push(Scope { qualified, symbol: None });
                 let value = self.lower(it);
                 self.scopes.pop();

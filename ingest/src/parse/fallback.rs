@@ -15,6 +15,7 @@ use super::facts::{
 use super::positions::Positions;
 use super::text;
 use crate::language::Language;
+use crate::names;
 
 /// Expressions in expressions, followed this far.
 const DEEPEST: u32 = 64;
@@ -285,14 +286,14 @@ impl<'s> Reader<'s> {
                 && !node.is_error()
             {
                 let text = self.text(name);
-                let qualified = match scopes.last() {
+                let qualified = names::kept(match scopes.last() {
                     Some((_, around, _)) => format!("{around}.{text}"),
                     None => text.to_owned(),
-                };
+                });
                 let ordinal = self.ordinals.entry(qualified.clone()).or_insert(0);
                 let exported = node.parent().is_some_and(|parent| parent.kind() == "export_statement");
                 self.out.symbols.push(Symbol {
-                    name: text.to_owned(),
+                    name: names::kept(text.to_owned()),
                     qualified: qualified.clone(),
                     ordinal: *ordinal,
                     kind: kind.to_owned(),

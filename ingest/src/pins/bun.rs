@@ -147,7 +147,7 @@ mod tests {
         ] {
             let manifest = r#"{"dependencies":{"stripe":"^2"}}"#;
             let (pins, problems) = read(&[(name, text), ("package.json", manifest)]);
-            assert_eq!((problems.len(), problems[0].reason), (1, "lockfile_unreadable"), "{name}");
+            assert_eq!((problems.len(), problems[0].reason), (1, crate::reason::Reason::LockfileUnreadable), "{name}");
             assert_eq!(problems[0].path, name);
             assert!(problems[0].detail.contains(part), "{}", problems[0].detail);
             assert_eq!(pins.sdk_version("a.ts", "stripe"), pinned("^2", "manifest_range"));

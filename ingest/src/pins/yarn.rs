@@ -296,7 +296,7 @@ __metadata:
         ] {
             let (pins, problems) = read(&[("yarn.lock", text), ("package.json", r#"{"dependencies":{"a":"^1"}}"#)]);
             assert_eq!(problems[0].detail, expected);
-            assert_eq!((problems.len(), problems[0].reason), (1, "lockfile_unreadable"));
+            assert_eq!((problems.len(), problems[0].reason), (1, crate::reason::Reason::LockfileUnreadable));
             assert_eq!(pins.sdk_version("a.ts", "a"), pinned("^1", "manifest_range"));
         }
     }

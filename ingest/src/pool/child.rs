@@ -12,11 +12,11 @@ use sync_core::text::shown;
 
 use super::wire::{self, HELLO, MAX_REPLY};
 use super::{ParseCommand, PoolError};
+use crate::limits::FILE_TIME;
+use crate::reason::Reason;
 
 /// How long a child may take to say hello.
 const START_TIME: Duration = Duration::from_secs(20);
-/// How long a file may take.
-const FILE_TIME: Duration = Duration::from_secs(2);
 /// When the processor time of a slow file begins to be counted, and how often it is looked at after [`FILE_TIME`].
 const LOOK_TIME: Duration = Duration::from_millis(250);
 /// On a machine so busy that the child hardly ran, waiting goes on until the file has cost this much of the processor
@@ -49,7 +49,7 @@ pub(super) enum Answer {
     /// The child's reply.
     Reply(Vec<u8>),
     /// It killed the child, and why: `parse_timeout`, `parse_memory`, `parse_overflow` or `parse_crash`.
-    Died(&'static str),
+    Died(Reason),
 }
 
 impl Child {
@@ -134,13 +134,13 @@ impl Child {
                 Ok(None) => {}
                 Err(_) => {
                     self.kill();
-                    return Some(Answer::Died("parse_crash"));
+                    return Some(Answer::Died(Reason::ParseCrash));
                 }
             }
             if Instant::now() >= deadline {
                 if self.is_overdue() {
                     self.kill();
-                    return Some(Answer::Died("parse_timeout"));
+                    return Some(Answer::Died(Reason::ParseTimeout));
                 }
                 deadline = if self.since.elapsed() < FILE_TIME { self.since + FILE_TIME } else { deadline + LOOK_TIME };
             }
@@ -242,11 +242,11 @@ impl Child {
     }
 
     /// The child has closed its output: waits for its end and reads it off the status and its last words.
-    fn cause_of_death(&mut self) -> &'static str {
+    fn cause_of_death(&mut self) -> Reason {
         let status = self.end();
         self.drain_last_words();
         let said = String::from_utf8_lossy(&self.said);
-        status.map_or("parse_crash", |status| cause_of_death(status.signal(), &said))
+        status.map_or(Reason::ParseCrash, |status| cause_of_death(status.signal(), &said))
     }
 
     /// Its status; nothing where it closed its output and lives on, which is as good as dead.
@@ -278,19 +278,19 @@ impl Drop for Child {
 
 /// What a child died of: Rust's runtime says so in words where a signal alone is ambiguous (it aborts on a stack
 /// overflow and on failed allocation alike).
-fn cause_of_death(signal: Option<i32>, said: &str) -> &'static str {
+fn cause_of_death(signal: Option<i32>, said: &str) -> Reason {
     if said.contains("has overflowed its stack") {
-        return "parse_overflow";
+        return Reason::ParseOverflow;
     }
     if said.contains("memory allocation of") || said.contains("failed to allocate") {
-        return "parse_memory";
+        return Reason::ParseMemory;
     }
     match signal {
-        Some(libc::SIGXCPU) => "parse_timeout",
+        Some(libc::SIGXCPU) => Reason::ParseTimeout,
         // Not by us: we say why when we kill. The kernel does when memory runs out.
-        Some(libc::SIGKILL) => "parse_memory",
-        Some(libc::SIGSEGV) => "parse_overflow",
-        _ => "parse_crash",
+        Some(libc::SIGKILL) => Reason::ParseMemory,
+        Some(libc::SIGSEGV) => Reason::ParseOverflow,
+        _ => Reason::ParseCrash,
     }
 }
 
@@ -316,12 +316,12 @@ mod tests {
     #[test]
     fn a_death_is_named_by_words_first_and_by_signal_else() {
         let overflow = "\nthread 'parse' has overflowed its stack\nfatal runtime error: stack overflow";
-        assert_eq!(cause_of_death(Some(libc::SIGABRT), overflow), "parse_overflow");
-        assert_eq!(cause_of_death(Some(libc::SIGABRT), "memory allocation of 8 bytes failed"), "parse_memory");
-        assert_eq!(cause_of_death(Some(libc::SIGKILL), ""), "parse_memory");
-        assert_eq!(cause_of_death(Some(libc::SIGXCPU), ""), "parse_timeout");
-        assert_eq!(cause_of_death(Some(libc::SIGSEGV), ""), "parse_overflow");
-        assert_eq!(cause_of_death(None, "thread 'parse' panicked at"), "parse_crash");
+        assert_eq!(cause_of_death(Some(libc::SIGABRT), overflow), Reason::ParseOverflow);
+        assert_eq!(cause_of_death(Some(libc::SIGABRT), "memory allocation of 8 bytes failed"), Reason::ParseMemory);
+        assert_eq!(cause_of_death(Some(libc::SIGKILL), ""), Reason::ParseMemory);
+        assert_eq!(cause_of_death(Some(libc::SIGXCPU), ""), Reason::ParseTimeout);
+        assert_eq!(cause_of_death(Some(libc::SIGSEGV), ""), Reason::ParseOverflow);
+        assert_eq!(cause_of_death(None, "thread 'parse' panicked at"), Reason::ParseCrash);
     }
 
     #[test]

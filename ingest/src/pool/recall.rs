@@ -1,13 +1,14 @@
 //! What the cache keeps of a file: its size and what a child said of it, or why it is no source.
 
 use super::{Outcome, Reply};
+use crate::reason::Reason;
 use crate::walk::{Candidate, SourceEntry};
 
 /// Why a file is no source, as it is kept: a byte in place of everything else.
-const SKIPPED: [&str; 2] = ["binary", "generated"];
+const SKIPPED: [Reason; 2] = [Reason::Binary, Reason::Generated];
 
 /// Keeps that the bytes of a file say that it is no source.
-pub(super) fn skipped(reason: &str) -> Vec<u8> {
+pub(super) fn skipped(reason: Reason) -> Vec<u8> {
     SKIPPED.iter().position(|known| *known == reason).and_then(|at| u8::try_from(at).ok()).into_iter().collect()
 }
 
@@ -22,7 +23,7 @@ pub(super) fn replied(bytes: u64, reply: &[u8]) -> Vec<u8> {
 /// What was kept, as an outcome of this candidate.
 pub(super) fn outcome(payload: &[u8], candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
     if let [skipped] = payload {
-        return SKIPPED.get(usize::from(*skipped)).map(|reason| Outcome::Skipped(reason));
+        return SKIPPED.get(usize::from(*skipped)).map(|reason| Outcome::Skipped(*reason));
     }
     let (bytes, reply) = payload.split_first_chunk::<8>()?;
     let entry = SourceEntry {

@@ -7,13 +7,11 @@ use super::wire::{self, HELLO, MAX_REQUEST};
 use crate::limits;
 use crate::parse;
 
-/// The stack parsers run on: oxc recurses with the nesting of the source. Reserved, not committed.
-const STACK: usize = 256 << 20;
-
 /// Runs a parse child to its end.
 pub fn serve() -> io::Result<()> {
     limits::enter_parse()?;
-    let parser = std::thread::Builder::new().name("parse".to_owned()).stack_size(STACK).spawn(answer_all)?;
+    let parser =
+        std::thread::Builder::new().name("parse".to_owned()).stack_size(limits::PARSE_STACK).spawn(answer_all)?;
     parser.join().map_err(|_| io::Error::other("the parser panicked"))?
 }
 

@@ -1,16 +1,18 @@
 //! What the bytes of a file say about whether it is a source.
 
+use crate::reason::Reason;
+
 /// Lines looked at for the marker of a generated file.
 const HEADER_LINES: usize = 30;
 /// Bytes looked at for it.
 const HEADER_BYTES: usize = 4096;
 
 /// Why a file with these bytes is not parsed, if it is not: `binary` or `generated`.
-pub fn refuse(bytes: &[u8]) -> Option<&'static str> {
+pub fn refuse(bytes: &[u8]) -> Option<Reason> {
     if bytes.contains(&0) {
-        return Some("binary");
+        return Some(Reason::Binary);
     }
-    is_generated(bytes).then_some("generated")
+    is_generated(bytes).then_some(Reason::Generated)
 }
 
 /// Whether the comments at the head of the file say that a program wrote it: `@generated`, or `Code generated … DO NOT
@@ -60,7 +62,7 @@ fn is_directive(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::refuse;
+    use super::{Reason, refuse};
 
     #[test]
     fn generated_files_say_so_in_a_comment_at_their_head() {
@@ -72,7 +74,7 @@ mod tests {
             "\u{feff}// @generated",
             "#!/usr/bin/env node\n// @generated\n",
         ] {
-            assert_eq!(refuse(text.as_bytes()), Some("generated"), "{text}");
+            assert_eq!(refuse(text.as_bytes()), Some(Reason::Generated), "{text}");
         }
         for text in [
             "const marker = '// @generated';\n",
@@ -88,7 +90,7 @@ mod tests {
 
     #[test]
     fn files_with_nul_bytes_are_binary() {
-        assert_eq!(refuse(b"export const a = '\0';"), Some("binary"));
+        assert_eq!(refuse(b"export const a = '\0';"), Some(Reason::Binary));
         assert_eq!(refuse("export const a = '\\0'; // é".as_bytes()), None);
     }
 }

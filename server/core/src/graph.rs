@@ -89,6 +89,9 @@ pub struct PartialReason {
     pub count: u64,
     /// The first of them, at most 20, sorted.
     pub files: Vec<String>,
+    /// The limit that was met, in words; absent where it is none that was met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
 }
 
 /// A path that was not read.

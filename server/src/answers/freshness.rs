@@ -115,9 +115,14 @@ pub(super) fn no_savings() -> ContextSavings {
     ContextSavings { tokens: 0, files: 0, basis: "no file stands behind this answer".to_owned() }
 }
 
-/// Why an index is partial, as `too_large: 3`.
-pub(super) fn partial_reasons(index: &Index) -> Vec<String> {
-    let shown = index.partial_reasons.iter().take(MAX_REASONS);
+/// Why an index is partial, as `too_large: 3`, the first of them.
+fn partial_reasons(index: &Index) -> Vec<String> {
+    reasons(index, MAX_REASONS)
+}
+
+/// Why an index is partial, as `too_large: 3`, at most so many.
+pub(super) fn reasons(index: &Index, most: usize) -> Vec<String> {
+    let shown = index.partial_reasons.iter().take(most);
     shown.map(|reason| format!("{}: {}", clip(&reason.reason, page::WORD), reason.count)).collect()
 }
 

@@ -67,10 +67,27 @@ pub struct RepositoryRow {
     pub state_reason: Option<String>,
     /// Why the index is partial, as `too_large: 3`.
     pub partial_reasons: Vec<String>,
+    /// The same with the limit that was met, some of the files, and what to do: as many as fit.
+    pub partial_details: Vec<PartialDetail>,
     /// What the default ref's index holds.
     pub counts: Option<IndexCounts>,
     /// Whether an index is made by itself: `on`, `off` or `auto`.
     pub gate: Option<String>,
+}
+
+/// One reason for which an index is partial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PartialDetail {
+    /// `too_large`, `parse_timeout`, ….
+    pub reason: String,
+    /// How many files, all told.
+    pub count: u64,
+    /// Some of them.
+    pub files: Vec<String>,
+    /// The limit that was met.
+    pub limit: Option<String>,
+    /// What to do about it.
+    pub next_step: Option<String>,
 }
 
 /// What an index holds.

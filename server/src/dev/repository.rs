@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use sha2::{Digest as _, Sha256};
 use sync_core::ids::RepositoryId;
 use sync_core::principal::Principal;
-use sync_store::{Index, NewRepository, Repository, Store, StoreError};
+use sync_ingest::reason::told;
+use sync_store::{Index, NewRepository, Repository, RepositoryState, Store, StoreError};
 
 use super::error::DevError;
 use super::source::Source;
@@ -46,7 +47,16 @@ impl Start<'_> {
             known: current.as_ref().and_then(known),
         };
         self.progress.say(&format!("indexing {name}"));
-        match (index_child::run(&request).await.map_err(index_failed)?, current) {
+        let made = match index_child::run(&request).await {
+            Ok(made) => made,
+            Err(error) => {
+                if let Some(repository) = &registered {
+                    self.note_failure(store, principal, repository.id, &error).await?;
+                }
+                return Err(index_failed(error));
+            }
+        };
+        match (made, current) {
             (None, Some(index)) => {
                 reindex::confirm(store, principal, &index, self.clock.now()).await?;
                 self.progress.say("nothing changed since the last index");
@@ -62,7 +72,7 @@ impl Start<'_> {
                 let counts = swap.index.counts;
                 self.progress.say(&format!("indexed {} files with {} call sites", counts.files, counts.call_sites));
                 for reason in &swap.index.partial_reasons {
-                    self.progress.say(&format!("not all of it: {} ({})", reason.reason, reason.count));
+                    self.progress.say(&format!("not all of it: {}", told(reason)));
                 }
             }
         }
@@ -70,6 +80,23 @@ impl Start<'_> {
         let among_others = tx.count_visible_repositories().await? > 1;
         tx.commit().await?;
         Ok(Indexed { repository: name, among_others })
+    }
+
+    /// Keeps why a repository that is known could not be indexed anew; its last index still answers.
+    async fn note_failure(
+        &self,
+        store: &Store,
+        principal: &Principal,
+        repository: RepositoryId,
+        error: &IndexChildError,
+    ) -> Result<(), StoreError> {
+        let state = match error {
+            IndexChildError::Child(ChildError::Refused { .. }) => RepositoryState::Gated,
+            _ => RepositoryState::Failed,
+        };
+        let mut tx = store.begin_write(principal).await?;
+        tx.set_repository_state(repository, state, Some(&error.to_string()), self.clock.now()).await?;
+        tx.commit().await
     }
 
     /// Where the repository lies on this machine.

@@ -27,7 +27,7 @@ pub async fn store_snapshot(
     Ok(swap)
 }
 
-/// Says that an index is still that of its ref's head: only `indexed_at` moves.
+/// Says that an index is still that of its ref's head: `indexed_at` moves, and an earlier refusal is over.
 pub async fn confirm(
     store: &Store,
     principal: &Principal,
@@ -36,5 +36,6 @@ pub async fn confirm(
 ) -> Result<(), StoreError> {
     let mut tx = store.begin_write(principal).await?;
     tx.confirm_index(index, now).await?;
+    tx.set_repository_state(index.repository, RepositoryState::Indexed, None, now).await?;
     tx.commit().await
 }

@@ -19,7 +19,7 @@ pub enum RepositoryState {
     Indexing,
     /// The default branch has an index.
     Indexed,
-    /// Refused by the gate; `state_reason` is the gate's word.
+    /// Refused by the gate; `state_reason` says by which word of it. An older index still answers.
     Gated,
     /// The last try failed; `state_reason` says why. An older index still answers.
     Failed,

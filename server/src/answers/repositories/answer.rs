@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use sync_core::clock::rfc3339_millis;
+use sync_core::graph::PartialReason;
 use sync_core::rung::{BindingSource, Rung};
+use sync_ingest::reason::Reason;
 use sync_store::{CallSiteCounts, CallSiteFilter, FindingFilter, Index, Repository};
 use time::OffsetDateTime;
 
@@ -10,13 +12,18 @@ use super::super::cursor::{Bound, Cursors};
 use super::super::envelope::Answer;
 use super::super::error::AnswerError;
 use super::super::freshness;
-use super::super::page::{self, clip};
+use super::super::page::{self, clip, clip_path};
 use super::super::target::{self, Choice};
-use super::{IndexCounts, Repositories, RepositoriesQuestion, RepositoryRow, RungCounts};
+use super::{IndexCounts, PartialDetail, Repositories, RepositoriesQuestion, RepositoryRow, RungCounts};
 use crate::audit::{Asker, Reading};
 
 /// The most further refs that a row names.
 const MAX_REFS: usize = 5;
+
+/// The most reasons that a row names.
+const MAX_REASONS: usize = 20;
+/// The most files that a reason names.
+const MAX_FILES: usize = 3;
 
 /// Makes the answer.
 pub(in crate::answers) async fn answer(
@@ -50,7 +57,7 @@ pub(in crate::answers) async fn answer(
         if at == question.limit as usize {
             break;
         }
-        let (row, indexed_at) = row(reading, repository).await?;
+        let (row, indexed_at) = row(reading, repository, budget).await?;
         body.repositories.push(row);
         // The cost of the next row is known only when it is made, so that one too many is taken back.
         if page::fitting(&body.repositories, question.limit, &empty, budget)? < body.repositories.len() {
@@ -73,6 +80,7 @@ pub(in crate::answers) async fn answer(
 async fn row(
     reading: &mut Reading,
     repository: &Repository,
+    budget: usize,
 ) -> Result<(RepositoryRow, Option<OffsetDateTime>), AnswerError> {
     let indexes = reading.tx.current_indexes(repository.id).await?;
     let index = indexes.iter().find(|index| index.ref_name == repository.default_branch);
@@ -89,11 +97,41 @@ async fn row(
         indexed_at: index.map(|index| rfc3339_millis(index.indexed_at)),
         state: repository.state.as_str().to_owned(),
         state_reason: repository.state_reason.as_deref().map(|reason| clip(reason, page::LONG)),
-        partial_reasons: index.map(freshness::partial_reasons).unwrap_or_default(),
+        partial_reasons: index.map(|index| freshness::reasons(index, MAX_REASONS)).unwrap_or_default(),
+        partial_details: match index {
+            // The rest of the row has to fit too.
+            Some(index) => partial_details(&index.partial_reasons, budget / 5)?,
+            None => Vec::new(),
+        },
         counts,
         gate: index.map(|index| clip(&index.gate, page::WORD)),
     };
     Ok((row, index.map(|index| index.indexed_at)))
+}
+
+/// As many of the details as fit, with as many files each.
+fn partial_details(reasons: &[PartialReason], budget: usize) -> Result<Vec<PartialDetail>, AnswerError> {
+    for most in (1..=MAX_FILES).rev() {
+        let details: Vec<_> = reasons.iter().map(|reason| partial_detail(reason, most)).collect();
+        if page::size(&details)? <= budget {
+            return Ok(details);
+        }
+    }
+    let mut details: Vec<_> = reasons.iter().take(MAX_REASONS).map(|reason| partial_detail(reason, 1)).collect();
+    while page::size(&details)? > budget {
+        details.pop();
+    }
+    Ok(details)
+}
+
+fn partial_detail(reason: &PartialReason, most: usize) -> PartialDetail {
+    PartialDetail {
+        reason: clip(&reason.reason, page::WORD),
+        count: reason.count,
+        files: reason.files.iter().take(most).map(|file| clip_path(file)).collect(),
+        limit: reason.limit.as_deref().map(|limit| clip(limit, page::NAME)),
+        next_step: Reason::of(&reason.reason).map(|reason| reason.about().next.to_owned()),
+    }
 }
 
 async fn counts(reading: &mut Reading, index: &Index) -> Result<IndexCounts, AnswerError> {
@@ -137,6 +175,32 @@ impl RepositoriesQuestion {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn details_name_files_limit_and_next_step_as_far_as_there_is_room() {
+        let reason = |name: &str, files: &[&str], limit: Option<&str>| PartialReason {
+            reason: name.to_owned(),
+            count: 9,
+            files: files.iter().map(|file| (*file).to_owned()).collect(),
+            limit: limit.map(str::to_owned),
+        };
+        let reasons = [
+            reason("parse_error", &["d.ts"], None),
+            reason("too_large", &["a.ts", "b.ts", "c.ts", "d.ts"], Some("512 KiB a source")),
+        ];
+        let files = |budget: usize| -> Vec<Vec<String>> {
+            partial_details(&reasons, budget).unwrap().into_iter().map(|detail| detail.files).collect()
+        };
+        assert_eq!(files(1000), [vec!["d.ts"], vec!["a.ts", "b.ts", "c.ts"]]);
+        let all = page::size(&partial_details(&reasons, 1000).unwrap()).unwrap();
+        assert_eq!(files(all - 1), [vec!["d.ts"], vec!["a.ts", "b.ts"]]);
+        assert_eq!(files(all / 2), [vec!["d.ts"]]);
+        assert!(files(10).is_empty());
+        let detail = partial_details(&reasons, 1000).unwrap().remove(1);
+        assert_eq!((detail.reason.as_str(), detail.count), ("too_large", 9));
+        assert_eq!(detail.limit.as_deref(), Some("512 KiB a source"));
+        assert_eq!(detail.next_step.as_deref(), Some("split the file, or ignore it"));
+    }
 
     #[test]
     fn shares_have_three_decimals_and_nothing_of_nothing_is_0() {
