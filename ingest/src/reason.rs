@@ -9,7 +9,7 @@ use crate::limits;
 use crate::manifests::{LOCKFILE_BYTES, MANIFEST_BYTES};
 use crate::names::MAX_NAME;
 use crate::snapshot::MAX_LINE;
-use crate::walk::{Limits, MANIFESTS_BYTES, SOURCE_BYTES};
+use crate::walk::{IGNORE_FILE_BYTES, Limits, MANIFESTS_BYTES, MAX_PATTERNS, SOURCE_BYTES};
 
 /// Why something was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +28,7 @@ pub enum Reason {
     BadName,
     TooLarge,
     ManifestTooLarge,
+    IgnoreFileTooLarge,
     PathTooLong,
     FileCap,
     TreeTooLarge,
@@ -66,7 +67,7 @@ const NOTHING: &str = "nothing: it is not meant to be read";
 
 impl Reason {
     /// All of them, those of whole folders first.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Vendored,
         Self::BuildOutput,
         Self::Hidden,
@@ -80,6 +81,7 @@ impl Reason {
         Self::BadName,
         Self::TooLarge,
         Self::ManifestTooLarge,
+        Self::IgnoreFileTooLarge,
         Self::PathTooLong,
         Self::FileCap,
         Self::TreeTooLarge,
@@ -147,6 +149,12 @@ impl Reason {
                 true,
                 "it is a manifest or lockfile larger than is read: versions or aliases are not known",
                 "make it smaller, or leave copies of it out of the repository",
+            ),
+            Self::IgnoreFileTooLarge => (
+                "ignore_file_too_large",
+                true,
+                "it is an ignore file with more than is followed: it ignores nothing",
+                "shorten it",
             ),
             Self::PathTooLong => ("path_too_long", true, "its path is longer than is stored", "shorten the path"),
             Self::FileCap => (
@@ -242,6 +250,9 @@ impl Reason {
                 bytes(LOCKFILE_BYTES),
                 bytes(MANIFESTS_BYTES)
             ),
+            Self::IgnoreFileTooLarge => {
+                format!("{} a file, {MAX_PATTERNS} patterns in a folder", bytes(IGNORE_FILE_BYTES))
+            }
             Self::PathTooLong => format!("{MAX_PATH_BYTES} bytes a path"),
             Self::FileCap => format!("{} source files", limits.sources),
             Self::TreeTooLarge => format!("{} entries, {} of files", limits.entries, bytes(limits.bytes)),

@@ -17,6 +17,7 @@ use crate::manifests::{self, Manifests};
 use crate::reason::Reason;
 use crate::tree::{Entry, Kind, Node, ReadError, Reader, Tree};
 use ignored::IgnoreStack;
+pub(crate) use ignored::{IGNORE_FILE_BYTES, MAX_PATTERNS};
 
 /// Largest source file that is read, in bytes.
 pub const SOURCE_BYTES: u64 = 512 << 10;
@@ -231,11 +232,16 @@ impl Walk<'_> {
 
     fn with_ignore_file(&mut self, folder: &Folder) -> IgnoreStack {
         let path = format!("{}.gitignore", folder.path);
-        let Ok(content) = self.reader.read(&path, &Node::Path, ignored::IGNORE_FILE_BYTES) else {
-            self.found.report.fail(Reason::Unreadable, &path);
-            return folder.ignores.clone();
+        let reason = match self.reader.read(&path, &Node::Path, IGNORE_FILE_BYTES) {
+            Ok(content) => match folder.ignores.with(&folder.path, &content.bytes) {
+                Some(ignores) => return ignores,
+                None => Reason::IgnoreFileTooLarge,
+            },
+            Err(ReadError::TooLarge(_)) => Reason::IgnoreFileTooLarge,
+            Err(ReadError::Unreadable(_)) => Reason::Unreadable,
         };
-        folder.ignores.with(&folder.path, &content.bytes)
+        self.found.report.fail(reason, &path);
+        folder.ignores.clone()
     }
 }
 

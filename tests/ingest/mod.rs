@@ -4,6 +4,7 @@ mod bindings;
 mod cache;
 mod command_line;
 mod hostile;
+mod ignored;
 mod killers;
 pub(crate) mod repository;
 mod trees;
