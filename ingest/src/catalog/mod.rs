@@ -9,6 +9,7 @@ mod http;
 mod load;
 mod model;
 pub mod openapi;
+pub mod record;
 mod route;
 #[cfg(test)]
 mod tests;

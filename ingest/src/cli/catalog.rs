@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::{FAILED, OK};
 use crate::catalog::openapi::{Built, build};
+use crate::catalog::record::{Wanted, record};
 use crate::catalog::{Catalog, check};
 
 /// Most of what was left out that is said one by one.
@@ -48,6 +49,7 @@ struct BuildArgs {
 #[derive(Debug, Subcommand)]
 enum BuildFrom {
     Openapi(OpenapiArgs),
+    Npm(NpmArgs),
 }
 
 /// From an OpenAPI 3 or Swagger 2 file, JSON or YAML: hosts and operations, for plain HTTP.
@@ -70,11 +72,41 @@ struct OpenapiArgs {
     out: Option<PathBuf>,
 }
 
+/// From a published npm package: its methods are called, and the first request of each is noted and never sent.
+///
+/// Needs Node 20 or later with npm. No script of the package's installation runs; its own code does, without this
+/// shell's environment and without connections. A file that is there gets the version as one more of its editions, or
+/// in place of one of the same major; what was written by hand stays.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sync-ingest catalog build npm stripe@18.2.0 --vendor stripe --out my-catalog/stripe.json
+  sync-ingest catalog build npm @acme/sdk --vendor acme --client 'new sdk.Acme({token: \"t\"})'
+
+Exit codes: 0 written (what to look at is said on stderr), 1 failed, 2 bad use.")]
+struct NpmArgs {
+    /// The package, `name` or `name@version`.
+    package: String,
+    /// The vendor's id: lower-case letters, digits and hyphens.
+    #[arg(long, value_name = "ID")]
+    vendor: String,
+    /// How a client is made: a JavaScript expression in which `sdk` is what the package exports; with `PREFIX=` before
+    /// it where its chains have a prefix. May be repeated [default: as the vendor's file says, else what works].
+    #[arg(long = "client", value_name = "[PREFIX=]EXPRESSION")]
+    clients: Vec<String>,
+    /// Seconds that calling the methods may take.
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// The vendor's file, made or brought up to date [default: a new one on stdout].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
 /// Runs the command and says what came of it.
 pub fn run_catalog(args: &CatalogArgs) -> ExitCode {
     let said = match &args.command {
         CatalogCommand::Check(args) => checked(args.catalog.as_deref()),
         CatalogCommand::Build(BuildArgs { from: BuildFrom::Openapi(args) }) => built(args),
+        CatalogCommand::Build(BuildArgs { from: BuildFrom::Npm(args) }) => recorded(args),
     };
     // Nobody is left to tell where a stream is closed.
     let _ = io::stdout().write_all(said.out.as_bytes());
@@ -141,9 +173,38 @@ fn built(args: &OpenapiArgs) -> Said {
         Ok(built) => built,
         Err(error) => return Said::refused(&format!("`{file}`: {error}")),
     };
-    let err = left_out(&built);
-    let Some(out) = &args.out else { return Said { out: built.text, err, code: OK } };
-    match std::fs::write(out, &built.text) {
+    written(args.out.as_deref(), built.text.clone(), left_out(&built))
+}
+
+fn recorded(args: &NpmArgs) -> Said {
+    let existing = match args.out.as_deref().map(|out| (out, std::fs::read_to_string(out))) {
+        Some((out, Err(error))) if error.kind() != io::ErrorKind::NotFound => {
+            let what = format!("`{}` cannot be read: {error}", out.display());
+            return Said::failed(&what, "check its path and permissions");
+        }
+        Some((_, Ok(text))) => Some(text),
+        _ => None,
+    };
+    let wanted = Wanted {
+        vendor: &args.vendor,
+        package: &args.package,
+        clients: &args.clients,
+        seconds: args.seconds,
+        existing: existing.as_deref(),
+    };
+    match record(&wanted) {
+        Ok(recorded) => {
+            let notes: Vec<String> = recorded.notes.iter().map(|note| format!("{note}\n")).collect();
+            written(args.out.as_deref(), recorded.text, notes.concat())
+        }
+        Err(error) => Said::refused(&error.to_string()),
+    }
+}
+
+/// Writes a vendor file where it is wanted.
+fn written(out: Option<&Path>, text: String, err: String) -> Said {
+    let Some(out) = out else { return Said { out: text, err, code: OK } };
+    match std::fs::write(out, text) {
         Ok(()) => Said { err, ..Said::default() },
         Err(error) => {
             let what = format!("`{}` cannot be written: {error}", out.display());
@@ -179,6 +240,7 @@ mod tests {
         match &line.args.command {
             CatalogCommand::Check(args) => checked(args.catalog.as_deref()),
             CatalogCommand::Build(BuildArgs { from: BuildFrom::Openapi(args) }) => built(args),
+            CatalogCommand::Build(BuildArgs { from: BuildFrom::Npm(args) }) => recorded(args),
         }
     }
 
@@ -219,6 +281,10 @@ mod tests {
             ),
             (&["check", "--catalog", &path("empty")], "holds no vendor file; next: "),
             (&["check", "--catalog", &path("missing")], "cannot read catalog"),
+            (&["build", "npm", "../acme", "--vendor", "acme"], "`../acme` is no package; next: "),
+            (&["build", "npm", "acme@latest;", "--vendor", "acme"], "`acme@latest;` is no package; next: "),
+            (&["build", "npm", "acme@1.0.0", "--vendor", "Acme!"], "`Acme!` is no vendor id; next: "),
+            (&["build", "npm", "acme", "--vendor", "acme", "--out", &path("empty")], "empty` cannot be read: "),
         ] {
             let said = run(args);
             assert!(said.err.contains(expected) && said.err.contains("; next: "), "{said:?}");
