@@ -14,6 +14,9 @@ impl Evaluator<'_, '_> {
     pub(super) fn request_keys(&mut self, request: &Request<'_>, call: &CallFact, method: Option<&str>) -> Keys {
         let file = request.file;
         let mut keys = Keys { hidden: request.cut_short, ..Keys::default() };
+        if let Some(url) = request.url {
+            merge(&mut keys, self.query_keys(file, url));
+        }
         if let Some(body) = request.body {
             merge(&mut keys, self.encoded_keys(file, body, 0));
         }
@@ -58,12 +61,22 @@ impl Evaluator<'_, '_> {
     }
 
     /// The keys of a body, behind what encodes it.
-    fn encoded_keys(&mut self, there: FileId, body: ExprId, depth: u32) -> Keys {
-        let hidden = Keys { hidden: true, ..Keys::default() };
+    pub(super) fn encoded_keys(&mut self, there: FileId, body: ExprId, depth: u32) -> Keys {
+        let set = match *self.world.file(there).parsed.expr(body) {
+            Expr::Binding(binding) => self.keys_set(there, binding),
+            _ => Keys::default(),
+        };
         let (there, body) = match self.initial(there, body) {
             Some(initial) => initial,
             None => (there, body),
         };
+        let mut keys = self.encoded(there, body, depth);
+        merge(&mut keys, set);
+        keys
+    }
+
+    fn encoded(&mut self, there: FileId, body: ExprId, depth: u32) -> Keys {
+        let hidden = Keys { hidden: true, ..Keys::default() };
         let parsed = self.world.file(there).parsed;
         match parsed.expr(body) {
             // `json: true` says how, not what.
@@ -96,8 +109,13 @@ impl Evaluator<'_, '_> {
                     Expr::Global(name) => *construct && parsed.name(*name) == "URLSearchParams",
                     _ => false,
                 };
+                let is_form = *construct
+                    && matches!(parsed.expr(*callee), Expr::Global(name)
+                        if matches!(parsed.name(*name), "URLSearchParams" | "FormData"));
                 match arguments.first() {
                     Some(first) if encodes => self.keys(there, first.value),
+                    // What is set on it later are its keys.
+                    None if is_form => Keys::default(),
                     _ => hidden,
                 }
             }

@@ -43,6 +43,7 @@ pub(super) struct Record {
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     records: Vec<Record>,
+    made_in: Vec<Option<FileId>>,
     by_site: HashMap<Site, usize>,
 }
 
@@ -54,12 +55,21 @@ impl Clients {
         }
         let at = self.records.len();
         self.records.push(make());
+        self.made_in.push(match site {
+            Site::Made(file, _) => Some(file),
+            Site::Declared(..) | Site::Plain(..) => None,
+        });
         self.by_site.insert(site, at);
         at
     }
 
     pub(super) fn get(&self, at: usize) -> &Record {
         &self.records[at]
+    }
+
+    /// The file that constructs a client.
+    pub(super) fn made_in(&self, at: usize) -> Option<FileId> {
+        self.made_in[at]
     }
 
     pub(super) fn name(&mut self, at: usize) {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::bounds::Spent;
 use super::callbacks::Given;
+use super::changes::Changes;
 use super::clients::Clients;
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
@@ -47,6 +48,8 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) spent: Spent,
     /// Properties being looked up: an object may be spread into itself.
     pub(super) properties: HashSet<(FileId, ExprId, String)>,
+    /// Names of which the text is being put together: it may be made of itself.
+    pub(super) reading: HashSet<(FileId, BindingId)>,
     /// Members of members being looked up.
     pub(super) nested: usize,
     /// The calls of a function of the repository.
@@ -55,6 +58,8 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) frame: Option<Frame>,
     /// The calls that functions are passed to, by file.
     pub(super) given: HashMap<FileId, Rc<Given>>,
+    /// What is assigned to members, by file.
+    pub(super) changes: HashMap<FileId, Rc<Changes>>,
     /// The call of a member of a call's result, by file.
     pub(super) continued: HashMap<FileId, HashMap<ExprId, ExprId>>,
 }
@@ -71,10 +76,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             lowest: usize::MAX,
             spent: Spent::default(),
             properties: HashSet::new(),
+            reading: HashSet::new(),
             nested: 0,
             callers: HashMap::new(),
             frame: None,
             given: HashMap::new(),
+            changes: HashMap::new(),
             continued: HashMap::new(),
         }
     }

@@ -4,7 +4,7 @@ use sync_core::graph::Client;
 
 use super::clients::{self, Host, Record, Site};
 use super::eval::Evaluator;
-use super::sites::Found;
+use super::sites::{Answer, Found};
 use super::text::{Piece, Text, joined, url};
 use super::value::{FileId, Http, Value};
 use crate::catalog::{HttpCall, HttpLibrary};
@@ -18,8 +18,9 @@ pub(super) struct Request<'r> {
     pub(super) file: FileId,
     pub(super) library: &'r HttpLibrary,
     pub(super) shape: &'r HttpCall,
+    http: &'r Http,
     made_with: &'r [(FileId, ExprId)],
-    url: Option<ExprId>,
+    pub(super) url: Option<ExprId>,
     method: Option<ExprId>,
     pub(super) body: Option<ExprId>,
     pub(super) options: Option<ExprId>,
@@ -54,7 +55,11 @@ impl<'p> Evaluator<'p, '_> {
             keys: self.request_keys(&request, call, method.as_deref()),
             trail: None,
             reason: String::new(),
-            sdk: false,
+            answer: Answer::Plain {
+                envelope: request.library.envelope.clone(),
+                by_methods: request.library.answers_by_methods,
+            },
+            uses: None,
             response: !request.library.hides_response,
             envelope: envelope(request.library, call),
             enum_keys: Vec::new(),
@@ -116,6 +121,7 @@ impl<'p> Evaluator<'p, '_> {
             file,
             library,
             shape,
+            http,
             made_with: &http.made_with,
             url,
             method: at(shape.method_at),
@@ -132,6 +138,7 @@ impl<'p> Evaluator<'p, '_> {
         let Some(key) = &named.base else { return urls };
         let own = request.options.and_then(|options| self.option(request.file, options, key));
         let base = own
+            .or_else(|| self.default_base(request, key))
             .or_else(|| request.made_with.iter().rev().find_map(|(file, options)| self.option(*file, *options, key)));
         let Some((there, base)) = base else { return urls };
         let bases = self.texts_of(there, base);
@@ -141,6 +148,13 @@ impl<'p> Evaluator<'p, '_> {
         }
         all.truncate(MOST_READINGS);
         all
+    }
+
+    /// `client.defaults.baseURL = …`, in the file of the request or in one that made the client.
+    fn default_base(&mut self, request: &Request<'_>, key: &str) -> Option<(FileId, ExprId)> {
+        let made = request.made_with.iter().rev().map(|(file, _)| *file).filter(|file| *file != request.file);
+        let files: Vec<FileId> = std::iter::once(request.file).chain(made).collect();
+        files.into_iter().find_map(|file| self.default_of(file, request.http, key))
     }
 
     /// The same before what the client was made with is added.

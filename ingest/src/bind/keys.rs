@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::changes::{Change, is_object_assign};
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
 use crate::parse::{Expr, ExprId, Property};
@@ -21,6 +22,22 @@ pub(super) struct Keys {
     /// Digests of literals by key.
     pub(super) literals: BTreeMap<String, u64>,
 }
+
+/// The values that a key may have.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Options {
+    /// Alternatives.
+    pub(super) values: Vec<(FileId, ExprId)>,
+    /// Whether it may be left out.
+    pub(super) may_be_absent: bool,
+    /// Whether something that is not shown may hold another value of it.
+    pub(super) hidden: bool,
+    /// Whether some are assigned after the object was made.
+    pub(super) changed: bool,
+}
+
+/// The expression of any file that nothing is known of.
+const NOT_KNOWN: ExprId = 0;
 
 impl Evaluator<'_, '_> {
     /// The keys that an argument shows.
@@ -50,6 +67,12 @@ impl Evaluator<'_, '_> {
                         Property::Computed => out.hidden = true,
                     }
                 }
+                self.collect_changes(file, expr, prefix, depth, out);
+            }
+            Expr::Call { callee, arguments, construct: false, .. } if is_object_assign(parsed, *callee) => {
+                for argument in arguments {
+                    self.collect(file, argument.value, prefix, depth + 1, out);
+                }
             }
             Expr::Either(left, right) => {
                 self.collect(file, *left, prefix, depth + 1, out);
@@ -70,6 +93,36 @@ impl Evaluator<'_, '_> {
                 Value::Null => {}
                 _ => out.hidden = true,
             },
+        }
+    }
+
+    /// Keys that are assigned to an object after it is made.
+    fn collect_changes(&mut self, file: FileId, object: ExprId, prefix: &str, depth: u32, out: &mut Keys) {
+        let parsed = self.world.file(file).parsed;
+        for change in self.changes_of_object(file, object) {
+            match change {
+                Change::Spread(source) => self.collect(file, source, prefix, depth + 1, out),
+                Change::Member(path, write) => {
+                    let mut key = prefix.to_owned();
+                    let mut shown = true;
+                    for name in &path {
+                        let Some(name) = name else {
+                            // `metadata[key] = …` hides nothing of the level above.
+                            out.hidden |= key == prefix;
+                            shown = false;
+                            break;
+                        };
+                        if !key.is_empty() {
+                            key.push('.');
+                        }
+                        key.push_str(parsed.name(*name));
+                        out.names.insert(key.clone());
+                    }
+                    if shown {
+                        self.nested(file, write.value, &key, depth + 1, out);
+                    }
+                }
+            }
         }
     }
 
@@ -115,31 +168,96 @@ impl Evaluator<'_, '_> {
     }
 
     fn option_within(&mut self, file: FileId, object: ExprId, key: &str, depth: u32) -> Option<(FileId, ExprId)> {
+        let found = self.options_within(file, object, key, depth)?;
+        match found.values.as_slice() {
+            [] => None,
+            [.., last] if !found.changed => Some(*last),
+            [only] if !found.may_be_absent => Some(*only),
+            _ => Some((file, NOT_KNOWN)),
+        }
+    }
+
+    /// Every value that a key of an object literal may have.
+    pub(super) fn options(&mut self, file: FileId, object: ExprId, key: &str) -> Options {
+        self.options_within(file, object, key, 0).unwrap_or_default()
+    }
+
+    /// `None` where the object is not shown.
+    fn options_within(&mut self, file: FileId, object: ExprId, key: &str, depth: u32) -> Option<Options> {
         if depth > DEEPEST || !self.may_look() {
             return None;
         }
-        let (mut file, mut at) = (file, object);
+        let (mut found, mut at) = (Options::default(), vec![(file, object)]);
         for name in key.split('.') {
-            let (there, object) = self.object(file, at)?;
-            let parsed = self.world.file(there).parsed;
-            let Expr::Object(properties) = parsed.expr(object) else { return None };
-            let mut found = None;
-            for property in properties {
-                match property {
-                    Property::Named(known, value) if parsed.name(*known) == name => found = Some((there, *value)),
-                    Property::Spread(value) => {
-                        if let Some(inner) = self.object(there, *value)
-                            && let Some(value) = self.option_within(inner.0, inner.1, name, depth + 1)
-                        {
-                            found = Some(value);
-                        }
+            let mut next = Options { may_be_absent: found.may_be_absent, ..Options::default() };
+            for (file, value) in std::mem::take(&mut at) {
+                let Some((there, object)) = self.object(file, value) else { continue };
+                self.values_of(there, object, name, depth, &mut next);
+            }
+            at.clone_from(&next.values);
+            next.changed |= found.changed;
+            next.hidden |= found.hidden;
+            found = next;
+        }
+        Some(found)
+    }
+
+    fn values_of(&mut self, file: FileId, object: ExprId, name: &str, depth: u32, out: &mut Options) {
+        let parsed = self.world.file(file).parsed;
+        let Expr::Object(properties) = parsed.expr(object) else { return };
+        let mut absent = true;
+        for property in properties {
+            match property {
+                Property::Named(known, value) if parsed.name(*known) == name => {
+                    out.values = vec![(file, *value)];
+                    absent = false;
+                }
+                Property::Spread(value) => {
+                    let spread = self.expr(file, *value);
+                    let mut perhaps = matches!(parsed.expr(*value), Expr::Guarded(_) | Expr::Either(..))
+                        || spread.alternatives().len() > 1;
+                    let mut values = Vec::new();
+                    for alternative in spread.alternatives() {
+                        let Value::Object(there, object) = *alternative else {
+                            out.hidden |= !matches!(alternative, Value::Null);
+                            continue;
+                        };
+                        let Some(inner) = self.options_within(there, object, name, depth + 1) else { continue };
+                        perhaps |= inner.may_be_absent;
+                        out.hidden |= inner.hidden;
+                        values.extend(inner.values);
                     }
+                    if !values.is_empty() && !perhaps {
+                        out.values.clear();
+                        absent = false;
+                    }
+                    out.values.extend(values);
+                }
+                _ => {}
+            }
+        }
+        for change in self.changes_of_object(file, object) {
+            match change {
+                Change::Member(path, write) => match path.as_slice() {
+                    [Some(only)] if parsed.name(*only) == name => {
+                        out.changed = true;
+                        if write.certain && !write.appends {
+                            out.values.clear();
+                            absent = false;
+                        }
+                        out.values.push((file, if write.appends { NOT_KNOWN } else { write.value }));
+                    }
+                    [None] => out.hidden = true,
                     _ => {}
+                },
+                Change::Spread(source) => {
+                    let inner = self.options_within(file, source, name, depth + 1);
+                    out.hidden |= inner.is_none() || self.object(file, source).is_none();
+                    out.values.extend(inner.unwrap_or_default().values);
                 }
             }
-            (file, at) = found?;
         }
-        Some((file, at))
+        out.may_be_absent |= absent;
     }
 
     /// The object literal that an expression is, also through constants.

@@ -42,6 +42,7 @@ impl Evaluator<'_, '_> {
                 all
             }
             Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
+            Value::Own => Value::Own,
             Value::Signature(file, ty) => {
                 let value = self.returned_type(*file, *ty);
                 self.declared(value, *file, None, 0, "returned with the client's type")

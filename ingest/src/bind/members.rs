@@ -31,10 +31,13 @@ impl Evaluator<'_, '_> {
                 let mut all = Value::Unknown;
                 for value in values.iter() {
                     let member = self.member(value, name);
-                    all = all.or(member);
+                    // A stand-in that lacks a member stays a stand-in.
+                    let lacks = !member.is_known() && value.is_own();
+                    all = all.or(if lacks { Value::Own } else { member });
                 }
                 all
             }
+            Value::Own => Value::Own,
             Value::Global(global) if matches!(&**global, "globalThis" | "window" | "self" | "global") => {
                 if name == "fetch" { Value::Global("fetch".into()) } else { Value::Unknown }
             }

@@ -5,6 +5,7 @@ pub(crate) use bounds::limits;
 mod bounds;
 mod callbacks;
 mod callers;
+mod changes;
 mod clients;
 mod edges;
 mod eval;
@@ -16,6 +17,7 @@ mod members;
 mod operation;
 mod parameters;
 mod pinned;
+mod query;
 mod results;
 mod sites;
 #[cfg(test)]

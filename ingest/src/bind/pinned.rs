@@ -5,7 +5,7 @@ use sync_core::graph::Client;
 use super::clients::{self, Host, Record};
 use super::eval::Evaluator;
 use super::text::url;
-use super::value::{FileId, Vendor};
+use super::value::{FileId, Value, Vendor};
 use crate::catalog::Package;
 use crate::parse::{Expr, ExprId, SymbolIndex};
 
@@ -57,25 +57,35 @@ impl Evaluator<'_, '_> {
     }
 
     fn host(&mut self, package: &Package, file: FileId, options: ExprId) -> Host {
+        let given = self.expr(file, options);
+        let mut hidden = match self.world.file(file).parsed.expr(options) {
+            // `drive("v3")`
+            Expr::Text(..) | Expr::Literal(_) | Expr::Template(_) => false,
+            _ => !matches!(given, Value::Object(..) | Value::Null) && self.object(file, options).is_none(),
+        };
         for key in &package.client_options.base_url {
-            let Some((there, value)) = self.option(file, options, key) else { continue };
-            if matches!(self.world.file(there).parsed.expr(value), Expr::Null) {
+            let found = self.options(file, options, key);
+            // Where nothing says so there is none, and the package's own default is provable.
+            if found.may_be_absent || found.values.is_empty() {
+                hidden |= found.hidden;
                 continue;
             }
             let ours = package.vendor;
-            let constant = self.expr(there, value).vendors().any(|vendor| {
-                let shape = self.catalog.shape(vendor.shape);
-                shape.own_url && self.catalog.package_of(shape.package).vendor == ours
-            });
-            if constant || self.may_be_absent(there, value, 0) {
-                continue;
+            let mut hosts: Vec<Option<String>> = Vec::new();
+            let mut own = false;
+            for (there, value) in found.values {
+                own |= matches!(self.world.file(there).parsed.expr(value), Expr::Null)
+                    || self.may_be_absent(there, value, 0)
+                    || self.expr(there, value).vendors().any(|vendor| {
+                        let shape = self.catalog.shape(vendor.shape);
+                        shape.own_url && self.catalog.package_of(shape.package).vendor == ours
+                    });
+                hosts.extend(self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)));
             }
-            let hosts: Vec<Option<String>> =
-                self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)).collect();
             let vendor_of = |host: &String| self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
             let ours = self.catalog.vendor(ours).id.as_str();
             // `process.env.API ?? "https://api.vendor.com"`: what is provable is the vendor's own.
-            if hosts.iter().flatten().any(|host| vendor_of(host) == Some(ours)) {
+            if own || hosts.iter().flatten().any(|host| vendor_of(host) == Some(ours)) {
                 continue;
             }
             let foreign = hosts.iter().flatten().find(|host| vendor_of(host).is_some());
@@ -83,6 +93,9 @@ impl Evaluator<'_, '_> {
                 continue;
             }
             return if hosts.iter().all(Option::is_some) { Host::Other } else { Host::Hidden };
+        }
+        if hidden && package.client_options.spoken_elsewhere {
+            return Host::Hidden;
         }
         Host::Own
     }

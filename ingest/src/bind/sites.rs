@@ -1,5 +1,6 @@
 //! Call sites: each call of a file that reaches, or may reach, a vendor.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -14,7 +15,7 @@ use super::keys::Keys;
 use super::value::{FileId, Trail, Value, Vendor};
 use super::written::{chain_as_written, response};
 use crate::catalog::{Meaning, SuffixKind};
-use crate::parse::{Argument, CallFact, Expr, ExprId, ParsedFile};
+use crate::parse::{Argument, CallFact, Expr, ExprId, ParsedFile, Uses};
 
 /// A call that reaches a vendor, before it is written down.
 pub(super) struct Found {
@@ -25,13 +26,34 @@ pub(super) struct Found {
     pub(super) trail: Option<Rc<Trail>>,
     /// What led to the operation, or why there is none.
     pub(super) reason: String,
-    /// Whether a package of the vendor makes the request.
-    pub(super) sdk: bool,
+    /// What of the result is the vendor's answer.
+    pub(super) answer: Answer,
+    /// How the result is used, where that is not only a matter of the call.
+    pub(super) uses: Option<Uses>,
     /// Whether the response can be seen at the call.
     pub(super) response: bool,
     /// Whether the response is read by methods of its own first (`response.json()`).
     pub(super) envelope: Option<String>,
     pub(super) enum_keys: Vec<String>,
+}
+
+/// What of a result is the vendor's answer.
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    /// What a vendor's package gives, also behind methods that page through it or go on building.
+    Package {
+        /// Methods behind which it still is.
+        methods: Vec<String>,
+        /// Whether any method is a step of a builder.
+        builder: bool,
+    },
+    /// What a library's response holds: under a member, or behind a method that reads it (`response.json()`).
+    Plain {
+        /// The member.
+        envelope: Option<String>,
+        /// Whether it is behind methods alone.
+        by_methods: bool,
+    },
 }
 
 impl Found {
@@ -73,7 +95,10 @@ impl<'p> Evaluator<'p, '_> {
             let (callee, arguments) = self.unwrapped(file, *callee, arguments);
             let value = self.expr(file, callee);
             let found = match self.as_http(&value) {
-                Some(http) => self.requested(file, call, &http, arguments),
+                Some(http) => {
+                    let found = self.requested(file, call, &http, arguments);
+                    found.map(|found| self.as_assigned(file, &value, found))
+                }
                 None => self
                     .called_vendor(file, call, &value, arguments, &collector.continued)
                     .or_else(|| self.wrapped(file, &value, arguments, wrappers)),
@@ -87,6 +112,17 @@ impl<'p> Evaluator<'p, '_> {
             self.expr(file, call.expr);
         }
         collector.sites
+    }
+
+    /// A request with a global is none that is known where the file assigns something else to that global.
+    fn as_assigned(&mut self, file: FileId, value: &Value, mut found: Found) -> Found {
+        if let Value::Global(name) = value
+            && self.replaces_global(file, name)
+        {
+            found.operation = None;
+            found.reason = format!("{name} is assigned something else by this code");
+        }
+        found
     }
 
     /// `method.call(this, …)` is `method(…)`.
@@ -125,6 +161,11 @@ impl<'p> Evaluator<'p, '_> {
             }
         }
         let mut best = best?;
+        if value.alternatives().iter().any(Value::is_own) {
+            best.operation = None;
+            best.reason = format!("it may be something of this repository, and not of {}", best.vendor);
+            return Some(best);
+        }
         if ambiguous {
             best.operation = None;
             best.reason = format!("one of several operations of {}, depending on values", best.vendor);
@@ -173,7 +214,11 @@ impl<'p> Evaluator<'p, '_> {
             keys: Keys::default(),
             trail: vendor.trail.clone(),
             reason: String::new(),
-            sdk: true,
+            answer: Answer::Package {
+                methods: package.paging_methods().map(str::to_owned).collect(),
+                builder: vendor.chain.contains("()."),
+            },
+            uses: None,
             response: true,
             envelope: package.editions.get(edition).and_then(|edition| edition.envelope.clone()),
             enum_keys: Vec::new(),
@@ -216,6 +261,10 @@ impl<'p> Evaluator<'p, '_> {
                 found.reason = format!("{} is not in the catalog of {}", vendor.chain, package.name);
                 found.keys.hidden = true;
             }
+        }
+        if found.operation.is_some() && self.is_replaced(file, vendor) {
+            found.operation = None;
+            found.reason = format!("{} is assigned something else by this code", vendor.chain);
         }
         if let Some(operation) = &found.operation {
             found.enum_keys = catalog.enum_keys(package.vendor, operation).to_vec();
@@ -299,7 +348,10 @@ impl<'p> Evaluator<'p, '_> {
         let ordinal = collector.ordinals.entry((call.symbol, chain.clone())).or_insert(0);
         let call_ordinal = *ordinal;
         *ordinal += 1;
-        let uses = self.uses_of(collector.file, call);
+        let uses = match &found.uses {
+            Some(uses) => Cow::Borrowed(uses),
+            None => self.uses_of(collector.file, call),
+        };
         let (reads, response_complete) = response(&uses, &found);
         let (symbol, symbol_ordinal) = match call.symbol.and_then(|at| parsed.symbols.get(at as usize)) {
             Some(symbol) => (symbol.qualified.clone(), symbol.ordinal),

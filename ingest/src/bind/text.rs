@@ -1,9 +1,10 @@
 //! Texts that are put together: URLs, routes, methods and versions.
 
+use super::changes::Change;
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
 use crate::catalog::{Join, UrlPart, UrlPattern};
-use crate::parse::{Argument, Expr, ExprId, Origin, ParsedFile, Step, TextPart};
+use crate::parse::{Argument, BindingId, Expr, ExprId, Origin, ParsedFile, Step, TextPart};
 
 /// Texts in texts, followed this far.
 const DEEPEST: u32 = 16;
@@ -43,7 +44,6 @@ impl Evaluator<'_, '_> {
     }
 
     fn readings(&mut self, file: FileId, expr: ExprId, depth: u32) -> Vec<Text> {
-        let unknown = || vec![vec![Piece::Value]];
         if depth > DEEPEST || !self.may_look() {
             return unknown();
         }
@@ -64,18 +64,7 @@ impl Evaluator<'_, '_> {
                         TextPart::Withheld => unknown(),
                         TextPart::Value(value) => self.readings(file, *value, depth + 1),
                     };
-                    let mut next = Vec::new();
-                    for start in &all {
-                        for end in &pieces {
-                            if start.len() + end.len() > MOST_PIECES {
-                                return unknown();
-                            }
-                            if next.len() < MOST_READINGS {
-                                next.push(start.iter().chain(end).cloned().collect());
-                            }
-                        }
-                    }
-                    all = next;
+                    all = products(&all, &pieces);
                 }
                 all
             }
@@ -86,45 +75,7 @@ impl Evaluator<'_, '_> {
                 all
             }
             Expr::Cast(value, _) | Expr::Guarded(value) | Expr::Await(value) => self.readings(file, *value, depth + 1),
-            Expr::Binding(binding) => {
-                let Some(it) = parsed.bindings.get(*binding as usize) else { return unknown() };
-                if !it.writes.is_empty() {
-                    return unknown();
-                }
-                match &it.origin {
-                    Origin::Parameter(function, at, steps) => {
-                        let Some((caller, argument)) = self.argument(file, *function, *at) else { return unknown() };
-                        let Some(names) = member_names(parsed, steps) else { return unknown() };
-                        self.outside(|this| {
-                            if names.is_empty() {
-                                return this.readings(caller, argument, depth + 1);
-                            }
-                            match this.option(caller, argument, &names.join(".")) {
-                                Some((file, expr)) => this.readings(file, expr, depth + 1),
-                                None => unknown(),
-                            }
-                        })
-                    }
-                    Origin::Value(value, steps) => {
-                        let Some(names) = member_names(parsed, steps) else { return unknown() };
-                        if names.is_empty() {
-                            return self.readings(file, *value, depth + 1);
-                        }
-                        match self.option(file, *value, &names.join(".")) {
-                            Some((file, expr)) => self.readings(file, expr, depth + 1),
-                            None => unknown(),
-                        }
-                    }
-                    Origin::Import { specifier, name } => {
-                        let Some(target) = world.file(file).targets.get(specifier) else { return unknown() };
-                        match self.exported_text(*target, parsed.name(*name)) {
-                            Some((file, expr)) => self.readings(file, expr, depth + 1),
-                            None => unknown(),
-                        }
-                    }
-                    _ => unknown(),
-                }
-            }
+            Expr::Binding(binding) => self.readings_of_name(file, *binding, expr, depth),
             Expr::Member(object, name) => {
                 let name = parsed.name(*name);
                 if self.is_environment(file, *object) {
@@ -181,8 +132,91 @@ impl Evaluator<'_, '_> {
         }
     }
 
+    /// What a name may hold where it is used: what it was made with, and what is done to it since.
+    fn readings_of_name(&mut self, file: FileId, binding: BindingId, used: ExprId, depth: u32) -> Vec<Text> {
+        let parsed = self.world.file(file).parsed;
+        let Some(it) = parsed.bindings.get(binding as usize) else { return unknown() };
+        let mut all = self.initial_readings(file, binding, depth);
+        // `url = url + …`: what it is made of is what it was made with.
+        if !self.reading.insert((file, binding)) {
+            return all;
+        }
+        for write in &it.writes {
+            let added = self.readings(file, write.value, depth + 1);
+            let next = if write.appends { products(&all, &added) } else { added };
+            // What is assigned further down may have happened before, in a loop or by another function.
+            if write.certain && write.value < used {
+                all = next;
+            } else {
+                all.extend(next);
+            }
+            distinct(&mut all);
+        }
+        for change in self.changes_of_binding(file, binding) {
+            let Change::Member(path, write) = change else { return self.done_reading(file, binding, unknown()) };
+            let value = self.readings(file, write.value, depth + 1);
+            let next = match path.as_slice() {
+                [Some(name)] => changed_url(&all, parsed.name(*name), &value, write.appends),
+                // `url.searchParams.x = …` is no address; `url[name] = …` may be any part of it.
+                [None] => Some(unknown()),
+                _ => None,
+            };
+            let Some(next) = next else { continue };
+            if write.certain && write.value < used {
+                all = next;
+            } else {
+                all.extend(next);
+            }
+            distinct(&mut all);
+        }
+        self.done_reading(file, binding, all)
+    }
+
+    fn done_reading(&mut self, file: FileId, binding: BindingId, all: Vec<Text>) -> Vec<Text> {
+        self.reading.remove(&(file, binding));
+        all
+    }
+
+    fn initial_readings(&mut self, file: FileId, binding: BindingId, depth: u32) -> Vec<Text> {
+        let world = self.world;
+        let parsed = world.file(file).parsed;
+        let Some(it) = parsed.bindings.get(binding as usize) else { return unknown() };
+        match &it.origin {
+            Origin::Parameter(function, at, steps) => {
+                let Some((caller, argument)) = self.argument(file, *function, *at) else { return unknown() };
+                let Some(names) = member_names(parsed, steps) else { return unknown() };
+                self.outside(|this| {
+                    if names.is_empty() {
+                        return this.readings(caller, argument, depth + 1);
+                    }
+                    match this.option(caller, argument, &names.join(".")) {
+                        Some((file, expr)) => this.readings(file, expr, depth + 1),
+                        None => unknown(),
+                    }
+                })
+            }
+            Origin::Value(value, steps) => {
+                let Some(names) = member_names(parsed, steps) else { return unknown() };
+                if names.is_empty() {
+                    return self.readings(file, *value, depth + 1);
+                }
+                match self.option(file, *value, &names.join(".")) {
+                    Some((file, expr)) => self.readings(file, expr, depth + 1),
+                    None => unknown(),
+                }
+            }
+            Origin::Import { specifier, name } => {
+                let Some(target) = world.file(file).targets.get(specifier) else { return unknown() };
+                match self.exported_text(*target, parsed.name(*name)) {
+                    Some((file, expr)) => self.readings(file, expr, depth + 1),
+                    None => unknown(),
+                }
+            }
+            _ => unknown(),
+        }
+    }
+
     fn url(&mut self, file: FileId, arguments: &[Argument], depth: u32) -> Vec<Text> {
-        let unknown = || vec![vec![Piece::Value]];
         let Some(path) = arguments.first() else { return unknown() };
         let paths = self.readings(file, path.value, depth + 1);
         let Some(base) = arguments.get(1) else { return paths };
@@ -213,7 +247,7 @@ impl Evaluator<'_, '_> {
         all
     }
 
-    fn exported_text(&mut self, file: FileId, name: &str) -> Option<(FileId, ExprId)> {
+    pub(super) fn exported_text(&mut self, file: FileId, name: &str) -> Option<(FileId, ExprId)> {
         use crate::parse::ExportValue;
         let definition = self.world.definition(file, name)?;
         let there = self.world.file(definition.file);
@@ -283,6 +317,88 @@ impl Evaluator<'_, '_> {
     /// Whether an expression is a value of the environment.
     pub(super) fn has_environment(&mut self, file: FileId, expr: ExprId) -> bool {
         self.texts_of(file, expr).iter().any(|text| text.contains(&Piece::Environment))
+    }
+}
+
+/// The one reading of a text that nothing is known of.
+fn unknown() -> Vec<Text> {
+    vec![vec![Piece::Value]]
+}
+
+/// Each text followed by each other one.
+fn products(starts: &[Text], ends: &[Text]) -> Vec<Text> {
+    let mut all = Vec::new();
+    for start in starts {
+        for end in ends {
+            if start.len() + end.len() > MOST_PIECES {
+                return unknown();
+            }
+            if all.len() < MOST_READINGS {
+                all.push(start.iter().chain(end).cloned().collect());
+            }
+        }
+    }
+    all
+}
+
+/// Readings without those that say the same; of too many, nothing is known.
+fn distinct(all: &mut Vec<Text>) {
+    let mut seen: Vec<Text> = Vec::new();
+    for text in all.drain(..) {
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    *all = if seen.len() > MOST_READINGS { unknown() } else { seen };
+}
+
+/// URLs after an assignment to one of their members; `None` where that says nothing of where they lead.
+fn changed_url(all: &[Text], member: &str, value: &[Text], appends: bool) -> Option<Vec<Text>> {
+    let origin = |text: &Text| match text.first() {
+        Some(Piece::Known(first)) => {
+            let from = first.find("://")? + 3;
+            let end = first[from..].find(['/', '?', '#']).map_or(first.len(), |at| from + at);
+            Some((first[..from].to_owned(), first[from..end].to_owned(), first[end..].to_owned()))
+        }
+        _ => None,
+    };
+    match member {
+        "href" if !appends => Some(value.to_vec()),
+        "pathname" if appends => {
+            let plain = |text: &Text| !text.iter().any(|it| matches!(it, Piece::Known(it) if it.contains(['?', '#'])));
+            if all.iter().all(plain) { Some(products(all, value)) } else { Some(unknown()) }
+        }
+        "pathname" => {
+            let mut next = Vec::new();
+            for text in all {
+                let Some((scheme, host, _)) = origin(text) else { return Some(unknown()) };
+                for path in value {
+                    let slash = match path.first() {
+                        Some(Piece::Known(path)) if path.starts_with('/') => "",
+                        _ => "/",
+                    };
+                    let mut text = vec![Piece::Known(format!("{scheme}{host}{slash}"))];
+                    text.extend(path.iter().cloned());
+                    next.push(text);
+                }
+            }
+            Some(next)
+        }
+        "host" | "hostname" if !appends => {
+            let mut next = Vec::new();
+            for text in all {
+                let Some((scheme, _, rest)) = origin(text) else { return Some(unknown()) };
+                for host in value {
+                    let [Piece::Known(host)] = host.as_slice() else { return Some(unknown()) };
+                    let mut changed = vec![Piece::Known(format!("{scheme}{host}{rest}"))];
+                    changed.extend(text.iter().skip(1).cloned());
+                    next.push(changed);
+                }
+            }
+            Some(next)
+        }
+        "search" | "hash" | "username" | "password" => None,
+        _ => Some(unknown()),
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) enum Value {
     Typed(FileId, TypeId),
     /// A function of which only the type is known.
     Signature(FileId, TypeId),
+    /// Something that is made in the repository, and so is no vendor's, where a vendor's is another possibility.
+    Own,
     /// One of several.
     Many(Rc<Vec<Value>>),
 }
@@ -116,6 +118,11 @@ impl Value {
         !matches!(self, Self::Unknown | Self::Null)
     }
 
+    /// Whether it is something of the repository that can be called as a vendor's client is.
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self, Self::Own | Self::Function(..) | Self::Instance(..) | Self::Class(..))
+    }
+
     /// Each alternative.
     pub(super) fn alternatives(&self) -> &[Self] {
         match self {
@@ -153,6 +160,7 @@ impl Value {
             (Self::Vendor(a), Self::Vendor(b)) => a.same(b),
             (Self::Global(a), Self::Global(b)) | (Self::Namespace(a), Self::Namespace(b)) => a == b,
             (Self::Module(a), Self::Module(b)) => a == b,
+            (Self::Own, Self::Own) => true,
             (Self::Http(a), Self::Http(b)) => a == b,
             (Self::Function(a, x), Self::Function(b, y))
             | (Self::Class(a, x), Self::Class(b, y))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sync_core::graph::Read;
 
-use super::sites::Found;
+use super::sites::{Answer, Found};
 use crate::parse::{Expr, ExprId, Name, ParsedFile, Uses};
 
 /// Longest chain that is written down, in bytes.
@@ -20,14 +20,40 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
     for read in &uses.reads {
         // Methods of a builder, of a pager or of an HTTP response come before the first field.
         let mut rest = read.path.as_str();
-        let mut methods = 0;
+        let mut methods = Vec::new();
+        if let Answer::Plain { envelope: Some(envelope), .. } = &found.answer
+            && let Some(behind) = rest.strip_prefix(envelope.as_str()).and_then(|behind| behind.strip_prefix('.'))
+            && behind.split(['.', '[']).next().is_some_and(|first| first.ends_with("()"))
+        {
+            // `const { body } = await request(url); await body.json()`
+            rest = behind;
+        }
         while let Some(end) = rest.find("()") {
             if rest[..end].contains(['.', '[']) {
                 break;
             }
+            methods.push(&rest[..end]);
             rest = rest[end + 2..].trim_start_matches('.');
-            methods += 1;
         }
+        match &found.answer {
+            // What an unknown method of an answer gives is no part of it.
+            Answer::Package { methods: known, builder: false }
+                if methods.iter().any(|method| !known.iter().any(|known| known == method)) =>
+            {
+                complete = false;
+                continue;
+            }
+            // The status of a response and its like are no fields of what the vendor answered.
+            Answer::Plain { envelope, by_methods } if methods.is_empty() => {
+                let first = rest.split(['.', '[']).next().unwrap_or(rest);
+                if *by_methods || envelope.as_deref().is_some_and(|envelope| envelope != first) {
+                    complete &= !(read.escapes && first == "body");
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        let methods = methods.len();
         // A method behind a field ends what is known.
         let rest = rest.split("()").next().unwrap_or(rest);
         let rest = if rest.len() < read.path.len() && read.path.ends_with("()") && rest.contains('.') {
@@ -43,11 +69,12 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
             continue;
         }
         // Walking a page walks the items of its list.
-        let field = if rest.starts_with("[]") && found.operation.is_some() && found.sdk {
-            format!("data{rest}")
-        } else {
-            rest.to_owned()
-        };
+        let field =
+            if rest.starts_with("[]") && found.operation.is_some() && matches!(found.answer, Answer::Package { .. }) {
+                format!("data{rest}")
+            } else {
+                rest.to_owned()
+            };
         let whole = found.envelope.as_deref() == Some(field.as_str()) || field == "data" || field.ends_with("[]");
         // An item that is only looked at as a whole is a read of its list.
         let field = field.trim_end_matches("[]").to_owned();

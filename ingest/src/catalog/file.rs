@@ -110,6 +110,8 @@ pub(super) struct ClientOptionsFile {
     #[serde(default)]
     pub(super) any_host: bool,
     #[serde(default)]
+    pub(super) spoken_elsewhere: bool,
+    #[serde(default)]
     pub(super) api_version: Option<String>,
     #[serde(default)]
     pub(super) api_version_default: Option<String>,

@@ -59,6 +59,9 @@ pub struct HttpLibrary {
     /// Methods of the result that give that without the envelope.
     #[serde(default)]
     pub readers: Vec<String>,
+    /// Whether nothing but methods of a response gives what the vendor answered (`response.json()`).
+    #[serde(default)]
+    pub answers_by_methods: bool,
     /// Whether a body is written elsewhere (`request.write(…)`).
     #[serde(default)]
     pub hides_body: bool,

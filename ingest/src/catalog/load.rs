@@ -315,6 +315,7 @@ fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile
         argument: given.client_options.argument,
         base_url: given.client_options.base_url,
         any_host: given.client_options.any_host,
+        spoken_elsewhere: given.client_options.spoken_elsewhere,
         api_version: given.client_options.api_version,
         api_version_default: given.client_options.api_version_default.unwrap_or_else(|| "unknown".to_owned()),
     };

@@ -276,6 +276,11 @@ impl Package {
         lower.or_else(|| (edition + 1..self.editions.len()).find_map(in_edition)).map(|entry| &entry.entry)
     }
 
+    /// Methods of an operation's result behind which the same answer is (`autoPagingToArray`).
+    pub fn paging_methods(&self) -> impl Iterator<Item = &str> {
+        self.suffixes.iter().filter_map(|suffix| suffix.tail.strip_prefix("()."))
+    }
+
     /// Whether calling this chain leads to further chains (`from` to `from().select`), and is no request by itself.
     pub fn leads_on(&self, chain: &str) -> bool {
         let head = format!("{chain}()");

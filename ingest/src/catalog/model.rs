@@ -148,6 +148,9 @@ pub struct ClientOptions {
     /// Not so for a wire format that others speak too (`OpenAI` with another base URL). A host that is another
     /// vendor's is that vendor's in any case.
     pub any_host: bool,
+    /// Whether servers of others speak the vendor's API, so that clients are pointed at them as a matter of course: then
+    /// options that are not shown may do so.
+    pub spoken_elsewhere: bool,
     /// Key that pins the API version.
     pub api_version: Option<String>,
     /// What an API version that is not given means: `sdk_default`, `account_default` or `unknown`.

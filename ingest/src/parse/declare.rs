@@ -193,7 +193,8 @@ impl<'a> Lower<'_, 'a> {
         let id = u32::try_from(self.out.functions.len()).unwrap_or(u32::MAX);
         let return_type = self.annotation(return_type);
         let scope = symbol.or_else(|| self.enclosing());
-        self.out.functions.push(Function { return_type, symbol, scope, ..Function::default() });
+        let outer = self.functions.last().copied();
+        self.out.functions.push(Function { return_type, symbol, scope, outer, ..Function::default() });
         self.functions.push(id);
         let doc = self.doc.take();
         self.perhaps(|this| {

@@ -9,7 +9,7 @@ use oxc_ast_visit::walk;
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::node::NodeId;
 
-use super::facts::{Argument, CallFact, Expr, ExprId, Name, Property, TextPart, TypeId, Write};
+use super::facts::{Argument, CallFact, Expr, ExprId, Name, Origin, Property, TextPart, TypeId, Write};
 use super::lower::{Lower, UNKNOWN};
 use super::{text, uses};
 
@@ -253,10 +253,39 @@ impl<'a> Lower<'_, 'a> {
         let callee = self.lower(&it.callee);
         self.note_mock(it, callee);
         let call = self.add_call(it.span, callee_span(&it.callee), it.node_id.get());
-        let arguments = self.arguments(&it.arguments);
+        let mut arguments = self.arguments(&it.arguments);
+        if let Some(AstArgument::StringLiteral(key)) = it.arguments.first()
+            && text::is_key(&key.value)
+            && self.sets_keys(callee)
+        {
+            // The key of a query or a form is a name, as that of an object is.
+            let digest = text::digest(&key.value);
+            let name = self.name(&key.value);
+            arguments[0].value = self.add(Expr::Text(name, digest));
+        }
         let expr = self.add(Expr::Call { call, callee, arguments, construct: false });
         self.out.calls[call as usize].expr = expr;
         expr
+    }
+
+    /// Whether a callee sets keys of a query or a form.
+    fn sets_keys(&self, callee: ExprId) -> bool {
+        let Expr::Member(object, method) = *self.out.expr(callee) else { return false };
+        if !matches!(self.out.name(method), "set" | "append") {
+            return false;
+        }
+        match *self.out.expr(object) {
+            Expr::Member(_, name) => self.out.name(name) == "searchParams",
+            Expr::Binding(binding) => match &self.out.bindings[binding as usize].origin {
+                Origin::Value(value, steps) if steps.is_empty() => match self.out.expr(*value) {
+                    Expr::Call { callee, construct: true, .. } => matches!(self.out.expr(*callee), Expr::Global(name)
+                        if matches!(self.out.name(*name), "URLSearchParams" | "FormData")),
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     fn construct(&mut self, it: &NewExpression<'a>) -> ExprId {

@@ -68,6 +68,14 @@ impl ParsedFile {
     pub fn expr(&self, id: ExprId) -> &Expr {
         self.exprs.get(id as usize).unwrap_or(&Expr::Unknown)
     }
+
+    /// A function and those around it, the innermost first.
+    pub fn functions_around(&self, function: Option<FunctionId>) -> impl Iterator<Item = FunctionId> + '_ {
+        // Those around it come before it.
+        std::iter::successors(function, |at| {
+            self.functions.get(*at as usize).and_then(|it| it.outer).filter(|outer| outer < at)
+        })
+    }
 }
 
 /// Which parser read a file.
@@ -346,6 +354,8 @@ pub struct Function {
     pub symbol: Option<SymbolIndex>,
     /// That symbol, or else the one around it.
     pub scope: Option<SymbolIndex>,
+    /// The function around it.
+    pub outer: Option<FunctionId>,
 }
 
 /// A class.

@@ -27,6 +27,12 @@ pub(super) fn may_keep(text: &str) -> bool {
         && (is_method(text) || is_url_or_path(text) || is_route(text) || is_version(text) || is_dotted_name(text))
 }
 
+/// Whether a string can be the key of a query or a form.
+pub(super) fn is_key(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'[' | b']'))
+}
+
 /// The first 8 bytes of the digest that stands for a literal (`sync_core::graph::short_hash` of the one text).
 pub(crate) fn digest(text: &str) -> u64 {
     let mut hasher = Sha256::new();

@@ -313,6 +313,8 @@ impl<'a> Walk<'_, 'a> {
                 return None;
             }
             "at" | "pop" | "shift" => return Some(at.item()),
+            // A response in two parts, of which one is read like a response.
+            "json" | "text" if at.path == "body" => return Some(at.member(&format!("{name}()"), false)),
             _ => {}
         }
         if at.path.split('.').all(|part| part.is_empty() || part.ends_with("()")) {

@@ -76,7 +76,7 @@ class Api {
         rows,
         [
             (7, "-", String::new()),
-            (10, "GET /v1/charges/{charge}", String::new()),
+            (10, "GET /v1/charges/{charge}", "expand".to_owned()),
             (11, "POST /v1/charges", "amount".to_owned()),
         ]
     );

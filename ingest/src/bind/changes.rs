@@ -1,0 +1,289 @@
+//! What is assigned to members after a value was made: to objects that are options, parameters or bodies, to clients,
+//! and to the globals and libraries that make plain requests.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::eval::Evaluator;
+use super::keys::Keys;
+use super::value::{FileId, Http, Value, Vendor};
+use crate::parse::{BindingId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Write};
+
+/// Members of members, followed this far.
+const DEEPEST: usize = 8;
+
+/// A change of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Members of members to what is assigned; one of them without a name hides all that is below.
+    Member(Vec<Option<Name>>, Write),
+    /// `Object.assign(object, …)`
+    Spread(ExprId),
+}
+
+/// The changes that a file makes.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Of names of the file.
+    bindings: HashMap<BindingId, Vec<Change>>,
+    /// Of object literals that a name of the file stands for.
+    objects: HashMap<ExprId, Vec<Change>>,
+    /// Of globals: `fetch = …`, `globalThis.fetch = …`.
+    globals: Vec<(Name, ExprId)>,
+    /// Objects and members that something is assigned to, and what, where the object may be a client.
+    members: Vec<(ExprId, Option<Name>, ExprId)>,
+    /// `Object.assign(…)` of what may be a client.
+    assigned: Vec<(ExprId, ExprId)>,
+    /// Keys that are set on names by methods (`url.searchParams.set("limit", …)`, `form.append("file", …)`).
+    set: HashMap<BindingId, Vec<Option<Name>>>,
+}
+
+impl Changes {
+    fn of(parsed: &ParsedFile) -> Self {
+        let mut changes = Self::default();
+        for (target, write) in &parsed.written {
+            let (object, name) = match *parsed.expr(*target) {
+                Expr::Global(name) => {
+                    changes.globals.push((name, write.value));
+                    continue;
+                }
+                Expr::Member(object, name) => (object, Some(name)),
+                Expr::Index(object) => (object, None),
+                _ => continue,
+            };
+            if let (Expr::Global(global), Some(name)) = (parsed.expr(bare(parsed, object)), name)
+                && is_global_object(parsed.name(*global))
+            {
+                changes.globals.push((name, write.value));
+                continue;
+            }
+            changes.members.push((object, name, write.value));
+            let mut path = vec![name];
+            if let Some(binding) = root(parsed, object, &mut path) {
+                changes.add(parsed, binding, &Change::Member(path, *write));
+            }
+        }
+        for call in &parsed.calls {
+            let Expr::Call { callee, arguments, construct: false, .. } = parsed.expr(call.expr) else { continue };
+            if let Some(binding) = setter(parsed, *callee)
+                && arguments.len() > 1
+            {
+                let key = match parsed.expr(arguments[0].value) {
+                    Expr::Text(name, _) => Some(*name),
+                    _ => None,
+                };
+                changes.set.entry(binding).or_default().push(key);
+            }
+            if !is_object_assign(parsed, *callee) {
+                continue;
+            }
+            let Some((target, sources)) = arguments.split_first() else { continue };
+            for source in sources {
+                changes.assigned.push((target.value, source.value));
+                if let Expr::Binding(binding) = *parsed.expr(bare(parsed, target.value)) {
+                    changes.add(parsed, binding, &Change::Spread(source.value));
+                }
+            }
+        }
+        changes
+    }
+
+    fn add(&mut self, parsed: &ParsedFile, binding: BindingId, change: &Change) {
+        self.bindings.entry(binding).or_default().push(change.clone());
+        let Some(it) = parsed.bindings.get(binding as usize) else { return };
+        let initial = match &it.origin {
+            Origin::Value(value, steps) if steps.is_empty() => Some(*value),
+            _ => None,
+        };
+        for value in initial.into_iter().chain(it.writes.iter().map(|write| write.value)) {
+            let value = bare(parsed, value);
+            if matches!(parsed.expr(value), Expr::Object(_)) {
+                self.objects.entry(value).or_default().push(change.clone());
+            }
+        }
+    }
+}
+
+/// An expression without the types that it is said to have.
+pub(super) fn bare(parsed: &ParsedFile, expr: ExprId) -> ExprId {
+    let mut at = expr;
+    for _ in 0..DEEPEST {
+        match parsed.expr(at) {
+            Expr::Cast(value, _) => at = *value,
+            _ => break,
+        }
+    }
+    at
+}
+
+/// The name that a chain of members starts from; `path` grows at its front.
+fn root(parsed: &ParsedFile, object: ExprId, path: &mut Vec<Option<Name>>) -> Option<BindingId> {
+    let mut at = object;
+    for _ in 0..DEEPEST {
+        match *parsed.expr(at) {
+            Expr::Binding(binding) => return Some(binding),
+            Expr::Cast(value, _) => at = value,
+            Expr::Member(object, name) => {
+                path.insert(0, Some(name));
+                at = object;
+            }
+            Expr::Index(object) => {
+                path.insert(0, None);
+                at = object;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The name on which a callee sets a key.
+fn setter(parsed: &ParsedFile, callee: ExprId) -> Option<BindingId> {
+    let Expr::Member(object, method) = *parsed.expr(callee) else { return None };
+    if !matches!(parsed.name(method), "set" | "append") {
+        return None;
+    }
+    match *parsed.expr(object) {
+        Expr::Binding(binding) => Some(binding),
+        Expr::Member(url, name) if parsed.name(name) == "searchParams" => match *parsed.expr(url) {
+            Expr::Binding(binding) => Some(binding),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a callee is `Object.assign`.
+pub(super) fn is_object_assign(parsed: &ParsedFile, callee: ExprId) -> bool {
+    matches!(parsed.expr(callee), Expr::Member(object, name) if parsed.name(*name) == "assign"
+        && matches!(parsed.expr(*object), Expr::Global(global) if parsed.name(*global) == "Object"))
+}
+
+/// Whether a name is one of the names of the object that holds all globals.
+pub(super) fn is_global_object(name: &str) -> bool {
+    matches!(name, "globalThis" | "window" | "self" | "global")
+}
+
+impl Evaluator<'_, '_> {
+    /// The changes that a file makes to an object literal of its own.
+    pub(super) fn changes_of_object(&mut self, file: FileId, object: ExprId) -> Vec<Change> {
+        self.changes_in(file).objects.get(&object).cloned().unwrap_or_default()
+    }
+
+    /// The changes that a file makes to members of a name of its own.
+    pub(super) fn changes_of_binding(&mut self, file: FileId, binding: BindingId) -> Vec<Change> {
+        self.changes_in(file).bindings.get(&binding).cloned().unwrap_or_default()
+    }
+
+    /// The keys that methods set on a name.
+    pub(super) fn keys_set(&mut self, file: FileId, binding: BindingId) -> Keys {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        let mut keys = Keys::default();
+        for key in changes.set.get(&binding).map_or(&[][..], Vec::as_slice) {
+            match key {
+                Some(name) => {
+                    keys.names.insert(parsed.name(*name).to_owned());
+                }
+                None => keys.hidden = true,
+            }
+        }
+        keys
+    }
+
+    /// Whether a member of a client that a chain goes through is replaced, in the file of a call or in the one that
+    /// makes the client.
+    pub(super) fn is_replaced(&mut self, file: FileId, vendor: &Vendor) -> bool {
+        let made = vendor.client.and_then(|client| self.clients.made_in(client)).filter(|made| *made != file);
+        [Some(file), made].into_iter().flatten().any(|there| self.replaces(there, vendor))
+    }
+
+    fn replaces(&mut self, file: FileId, vendor: &Vendor) -> bool {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        let mut replaced = Vec::new();
+        for (object, name, value) in &changes.members {
+            // What is assigned to a response, and not to a client, replaces nothing that is called.
+            let Some(name) = name.map(|name| parsed.name(name)) else { continue };
+            let value = self.expr(file, *value);
+            let target = self.expr(file, *object);
+            for target in target.vendors().filter(|target| target.client == vendor.client) {
+                let Value::Vendor(member) = self.vendor_member(target, name) else { continue };
+                // Put back to what it was, or wrapped by its own method.
+                if !value.vendors().any(|value| value.chain == member.chain) {
+                    replaced.push(member.chain.clone());
+                }
+            }
+        }
+        for (object, source) in &changes.assigned {
+            let target = self.expr(file, *object);
+            for target in target.vendors().filter(|target| target.client == vendor.client) {
+                let keys = self.keys(file, *source);
+                if keys.hidden {
+                    replaced.push(target.chain.clone());
+                }
+                for key in keys.names {
+                    if let Value::Vendor(member) = self.vendor_member(target, &key) {
+                        replaced.push(member.chain.clone());
+                    }
+                }
+            }
+        }
+        replaced.iter().any(|chain| {
+            chain.is_empty()
+                || vendor
+                    .chain
+                    .strip_prefix(chain.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+
+    /// Whether a file assigns something to a global that does not make requests as that does. A function that calls
+    /// what was there before only watches.
+    pub(super) fn replaces_global(&mut self, file: FileId, name: &str) -> bool {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        changes.globals.iter().filter(|(global, _)| parsed.name(*global) == name).any(|(_, value)| {
+            match self.expr(file, *value) {
+                Value::Function(there, function) => !self.calls_a_library(there, function),
+                value => self.as_http(&value).is_none(),
+            }
+        })
+    }
+
+    fn calls_a_library(&mut self, file: FileId, function: FunctionId) -> bool {
+        let parsed = self.world.file(file).parsed;
+        let inside = |at: Option<FunctionId>| parsed.functions_around(at).any(|around| around == function);
+        parsed.calls.iter().filter(|call| inside(call.function)).any(|call| {
+            let Expr::Call { callee, .. } = parsed.expr(call.expr) else { return false };
+            let callee = self.expr(file, *callee);
+            self.as_http(&callee).is_some()
+        })
+    }
+
+    /// What a file assigns to `defaults.<key>` of a client that makes plain requests.
+    pub(super) fn default_of(&mut self, file: FileId, http: &Http, key: &str) -> Option<(FileId, ExprId)> {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        let mut found = None;
+        for (object, name, value) in &changes.members {
+            let Expr::Member(client, defaults) = *parsed.expr(*object) else { continue };
+            if name.is_none_or(|name| parsed.name(name) != key) || parsed.name(defaults) != "defaults" {
+                continue;
+            }
+            let client = self.expr(file, client);
+            if self
+                .as_http(&client)
+                .is_some_and(|client| client.library == http.library && client.made_with == http.made_with)
+            {
+                found = Some((file, *value));
+            }
+        }
+        found
+    }
+
+    fn changes_in(&mut self, file: FileId) -> Rc<Changes> {
+        let parsed = self.world.file(file).parsed;
+        Rc::clone(self.changes.entry(file).or_insert_with(|| Rc::new(Changes::of(parsed))))
+    }
+}
