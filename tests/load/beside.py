@@ -2,7 +2,7 @@
 """Measures `sync-ingest index` beside code-review-graph and codegraph: same machine, same run, same files.
 
 usage: beside.py --peers DIR --binary FILE [--runs 3] [--out FILE.json] [--only TOOL,…] [--check COUNT] [--files-limit N]
-                 [--join NAME] [--no-updates] REPOSITORY…
+                 [--join NAME] [--no-updates] [--parsers FILE] REPOSITORY…
 
 Each repository (a git repository, bare or not) is laid out below DIR with one commit. Then, for each tool: a cold index
 (median of `--runs`; memory in as many further runs, so that looking does not slow what is timed), an update after an edit of
@@ -10,6 +10,7 @@ one file (a comment, a function's body, one more export; `--runs` of each) and o
 --peers    folder that keeps the installed peers and the working copies (or PEERS); installs them where they are missing
 --only     of sync-ingest,code-review-graph,codegraph
 --check    that many further edits (also renames and removals), each index with `--cache` compared with one without
+--parsers  the built `parsers` benchmark: what reading, parsing and extracting alone cost on the files of the index
 --join     lay all repositories out in one tree of this name and measure that
 """
 import argparse
@@ -62,6 +63,12 @@ class Sync:
         with open(self.cold_out, "rb") as file:
             file.seek(max(0, os.path.getsize(self.cold_out) - 4096))
             return json.loads(file.read().splitlines()[-1])["files"]
+
+    def paths(self):
+        """The files of the last cold index."""
+        with open(self.cold_out, encoding="utf-8") as file:
+            rows = (json.loads(line) for line in file if line.startswith('{"kind":"file"'))
+            return [row["path"] for row in rows]
 
     def same(self, tree, environment):
         """Whether the last index with a cache has the bytes of one without."""
@@ -150,6 +157,20 @@ def cold(tool, tree, environment, runs):
     return {**figures, "files_per_cpu_second": round(figures["files"] / figures["cpu"], 1)}
 
 
+def alone(options, sync, tree, environment):
+    """Median cost of steps of an index by themselves, on one thread, on the files of the last cold one."""
+    listed = os.path.join(os.path.dirname(sync.cold_out), "files.txt")
+    with open(listed, "w", encoding="utf-8") as file:
+        file.writelines(path + "\n" for path in sync.paths())
+    rows = {}
+    for _ in range(options.runs):
+        for mode in ("read", "oxc", "tree-sitter", "facts"):
+            with open(listed, encoding="utf-8") as file:
+                command = [os.path.abspath(options.parsers), mode, tree]
+                rows.setdefault(mode, []).append(processes.measure(command, environment, tree, given=file))
+    return {mode: {**summary(found), "said": found[0]["output"].strip()} for mode, found in rows.items()}
+
+
 def updates(tools, tree, environment, runs, edits, check):
     """Median cost of an index after edits, each seen by all tools; and the edits after which Sync's bytes differ."""
     rows, unequal, checked = {}, [], 0
@@ -204,6 +225,8 @@ def measure(options, name, repositories):
         if tool.fill:
             tool.forget(tree)
             result["cold"][f"{tool.name} --cache, empty"] = summary([processes.measure(tool.fill(tree), environment, tree)])
+    if options.parsers and isinstance(tools[0], Sync):
+        result["alone"] = alone(options, tools[0], tree, environment)
     if options.updates:
         edits = trees.Edits(tree, seed=20261130)
         result["updates"], result["equality"] = updates(tools, tree, environment, options.runs, edits, options.check)
@@ -224,6 +247,8 @@ def table(result):
     for key, row in sorted(result.get("updates", {}).items(), key=lambda item: item[0].split("|")[::-1]):
         name, what = key.split("|")
         lines.append(f"| {what} | {name} | | {row['wall']:.2f} | {row['cpu']:.2f} | {cell(row['pss_mib'], '.0f')} | |")
+    for mode, row in result.get("alone", {}).items():
+        lines.append(f"| alone: {mode} | {row['said']} | | {row['wall']:.2f} | {row['cpu']:.2f} | | |")
     ours, others = result["cold"].get(Sync.name), [row for name, row in result["cold"].items() if not name.startswith(Sync.name)]
     if ours and others:
         fastest = max(row["files_per_cpu_second"] for row in others)
@@ -234,6 +259,11 @@ def table(result):
     if ours and many:
         lines.append(f"an update of {MANY} files takes 1/{ours['wall'] / many['wall']:.1f} of a cold index's wall time, "
                      f"1/{ours['cpu'] / many['cpu']:.1f} of its CPU time")
+    if ours and "alone" in result:
+        cost = {mode: row["cpu"] for mode, row in result["alone"].items()}
+        lines.append(f"CPU seconds of the whole cold index: {ours['cpu'] / cost['oxc']:.2f} × oxc's parse and scopes alone, "
+                     f"{ours['cpu'] / cost['facts']:.2f} × all that is done with one file alone, "
+                     f"{ours['cpu'] / cost['tree-sitter']:.2f} × tree-sitter's parse alone")
     if "equality" in result:
         lines.append(f"bytes with a cache against without: {len(result['equality']['unequal'])} of {result['equality']['checked']} differ")
     return "\n".join(lines)
@@ -249,6 +279,7 @@ def main():
     parser.add_argument("--check", type=int, default=0)
     parser.add_argument("--files-limit", type=int, default=1_000_000)
     parser.add_argument("--join")
+    parser.add_argument("--parsers")
     parser.add_argument("--no-updates", dest="updates", action="store_false")
     parser.add_argument("repositories", nargs="+")
     options = parser.parse_args()

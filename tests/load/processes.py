@@ -78,12 +78,12 @@ def spent():
     return use.ru_utime + use.ru_stime
 
 
-def measure(command, environment, folder, memory_every=None, limit=7200):
-    """Runs `command` in `folder`: `{wall, cpu, pss_mib, output}` (seconds, MiB; `pss_mib` where `memory_every` seconds are
+def measure(command, environment, folder, memory_every=None, given=subprocess.DEVNULL, limit=7200):
+    """Runs `command` in `folder`, with the file `given` as its input: `{wall, cpu, pss_mib, output}` (seconds, MiB; `pss_mib` where `memory_every` seconds are
     given). Fails when the command does."""
     before, begin = spent(), time.monotonic()
     process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        command, cwd=folder, env=environment, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True)
     watch = Memory(process.pid, memory_every) if memory_every else None
     if watch:
