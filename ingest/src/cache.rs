@@ -191,6 +191,15 @@ impl Own {
     }
 }
 
+/// The payloads of a pack of these bytes behind its first line.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn read_for_fuzzing(bytes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    let file = tempfile::NamedTempFile::new()?;
+    fs::write(file.path(), [pack::build_line().as_bytes(), bytes].concat())?;
+    let (pack, entries) = Pack::read(file.path().to_owned())?;
+    Ok(entries.into_iter().filter_map(|(key, place)| pack.payload(&key, place)).collect())
+}
+
 /// Whether a file of the folder is a pack or was to become one.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

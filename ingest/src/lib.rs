@@ -8,6 +8,8 @@ pub mod cache;
 pub mod catalog;
 pub mod cli;
 pub mod feed;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod gate;
 pub mod git;
 pub mod index;

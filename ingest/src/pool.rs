@@ -267,6 +267,14 @@ impl Reply {
     }
 }
 
+/// What a payload of the cache says of a file.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn recall_for_fuzzing(payload: &[u8]) -> Option<Outcome> {
+    let candidate =
+        Candidate { path: "a.ts".to_owned(), language: crate::language::Language::TypeScript, node: Node::Path };
+    recall::outcome(payload, &candidate, "0000000000000000000000000000000000000000")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

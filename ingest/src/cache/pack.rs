@@ -16,7 +16,7 @@ use super::{Key, PREFIX, SUFFIX};
 use crate::snapshot::ANALYZER;
 
 /// Names the build that wrote a pack: version and sources of all that reads a file. See `build.rs`.
-fn build_line() -> String {
+pub(super) fn build_line() -> String {
     format!("sync parse cache 1, {ANALYZER}, {}\n", env!("SYNC_PARSE_STAMP"))
 }
 

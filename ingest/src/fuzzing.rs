@@ -1,0 +1,180 @@
+//! What the fuzz targets in `ingest/fuzz` do with bytes: everything here reads what others wrote, and none of it may end
+//! in a panic. The same functions run over a small corpus in an ordinary test, so that targets keep working.
+
+use std::collections::BTreeMap;
+
+use sync_core::graph::{Header, SNAPSHOT_FORMAT};
+
+use crate::analyze::{Project, analyze};
+use crate::cache;
+use crate::catalog::Catalog;
+use crate::language::Language;
+use crate::link;
+use crate::manifests::Manifests;
+use crate::parse::{self, ParsedFile};
+use crate::pins::Pins;
+use crate::pool;
+use crate::snapshot::{Limits, Reader, Writer};
+use crate::walk::SourceEntry;
+
+/// What stands before the path of each file in the input of [`link`].
+const FILE: &str = "//// ";
+/// What a file is read as where a target's first byte decides.
+const PATHS: [&str; 7] = ["a.ts", "a.d.ts", "a.tsx", "a.js", "a.cjs", "a.vue", "a.svelte"];
+/// Manifests and lockfiles.
+const MANIFESTS: [&str; 8] = [
+    "package.json",
+    "tsconfig.json",
+    "pnpm-workspace.yaml",
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+    "bun.lock",
+    "npm-shrinkwrap.json",
+];
+
+/// Parses a file; the first byte says which kind.
+pub fn parse(bytes: &[u8]) {
+    let Some((kind, text)) = bytes.split_first() else { return };
+    parse_as(PATHS[usize::from(*kind) % PATHS.len()], text);
+}
+
+fn parse_as(path: &str, text: &[u8]) -> Option<(SourceEntry, ParsedFile)> {
+    let language = Language::of_path(path)?;
+    let parsed = parse::parse(path, language, text).ok()?;
+    let entry = SourceEntry { path: path.to_owned(), language, content_hash: "0".repeat(40), bytes: text.len() as u64 };
+    Some((entry, parsed))
+}
+
+/// Links and binds files, each behind a line `//// path`, manifests among them, and writes and reads the snapshot.
+pub fn link(bytes: &[u8]) {
+    let Ok(catalog) = Catalog::embedded() else { return };
+    let text = String::from_utf8_lossy(bytes);
+    let (mut sources, mut manifests) = (BTreeMap::new(), Manifests::default());
+    for file in text.split(FILE) {
+        let (path, text) = file.split_once('\n').unwrap_or(("a.ts", file));
+        if path.is_empty() || path.len() > 200 || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            continue;
+        }
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if crate::manifests::size_limit(name).is_some() {
+            manifests.files.insert(path.to_owned(), text.as_bytes().to_vec());
+        } else if let Some(parsed) = parse_as(path, text.as_bytes()) {
+            sources.insert(path.to_owned(), parsed);
+        }
+    }
+    let (pins, _) = Pins::read(&manifests);
+    link::problems(&manifests);
+    let files: Vec<_> = sources.into_values().collect();
+    let Ok(analysis) = analyze(&Project { files: &files, manifests: &manifests, pins: &pins, catalog }) else { return };
+    let mut out = Vec::new();
+    let header = Header {
+        format: SNAPSHOT_FORMAT,
+        analyzer: String::new(),
+        catalog: String::new(),
+        repository: None,
+        ref_name: None,
+        commit: None,
+        gate: "on".to_owned(),
+        clients: analysis.clients,
+        partial: false,
+        partial_reasons: Vec::new(),
+    };
+    let written = Writer::new(&mut out, &header).and_then(|mut writer| {
+        for facts in &analysis.files {
+            writer.file(facts)?;
+        }
+        writer.finish()
+    });
+    // Paths with control characters are skipped by a walk; a reader refuses them.
+    let is_usable = |path: &str| !path.contains(|c: char| c.is_control());
+    if written.is_ok() && analysis.files.iter().all(|facts| is_usable(&facts.path)) {
+        assert_eq!(read_snapshot(&out), Ok(()), "what is written can be read");
+    }
+}
+
+/// Reads a manifest or lockfile; the first byte says which.
+pub fn manifest(bytes: &[u8]) {
+    let Some((kind, text)) = bytes.split_first() else { return };
+    let name = MANIFESTS[usize::from(*kind) % MANIFESTS.len()];
+    let files = [
+        ("package.json".to_owned(), br#"{"name":"a","dependencies":{"stripe":"^1"}}"#.to_vec()),
+        (name.to_owned(), text.to_vec()),
+        (format!("sub/{name}"), text.to_vec()),
+    ];
+    let manifests = Manifests { files: files.into_iter().collect() };
+    let (pins, _) = Pins::read(&manifests);
+    for package in ["stripe", "@a/b", "a"] {
+        pins.sdk_version("sub/deep/a.ts", package);
+    }
+    link::problems(&manifests);
+    let mut modules = link::Modules::new(&["a.ts", "sub/b.ts", "sub/src/index.ts"], &manifests.files);
+    for specifier in ["a", "a/x", "@/b", "#b", "./sub", "../a", "b"] {
+        modules.resolve("sub/b.ts", specifier);
+    }
+}
+
+/// Reads a snapshot.
+pub fn snapshot(bytes: &[u8]) {
+    let _ = read_snapshot(bytes);
+}
+
+fn read_snapshot(bytes: &[u8]) -> Result<(), String> {
+    let limits = Limits { bytes: 64 << 20, ..Limits::default() };
+    let mut reader = Reader::new(bytes, limits).map_err(|error| error.to_string())?;
+    while reader.next_record().map_err(|error| error.to_string())?.is_some() {}
+    Ok(())
+}
+
+/// Reads a pack of the cache, and what its entries say of a file.
+pub fn pack(bytes: &[u8]) {
+    for payload in cache::read_for_fuzzing(bytes).unwrap_or_default() {
+        pool::recall_for_fuzzing(&payload);
+    }
+    pool::recall_for_fuzzing(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each target over what stands in its corpus, whole and cut anywhere.
+    fn run(target: fn(&[u8]), corpus: &str) {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(corpus);
+        let mut seeds = 0;
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            target(&bytes);
+            for parts in 1..16 {
+                target(&bytes[..bytes.len() * parts / 16]);
+            }
+            seeds += 1;
+        }
+        assert!(seeds > 0, "{} holds no seed", folder.display());
+    }
+
+    #[test]
+    fn parse_takes_its_seeds() {
+        run(parse, "parse");
+    }
+
+    #[test]
+    fn link_takes_its_seeds() {
+        run(link, "link");
+    }
+
+    #[test]
+    fn manifest_takes_its_seeds() {
+        run(manifest, "manifest");
+    }
+
+    #[test]
+    fn snapshot_takes_its_seeds() {
+        run(snapshot, "snapshot");
+    }
+
+    #[test]
+    fn pack_takes_its_seeds() {
+        run(pack, "pack");
+    }
+}
