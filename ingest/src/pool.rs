@@ -219,7 +219,7 @@ impl Worker<'_> {
         let key = self.cache.and_then(|_| Key::new(&content.hash, &candidate.path, candidate.language));
         if let Some(reason) = walk::refuse_content(&content.bytes) {
             self.keep(key, || recall::skipped(reason));
-            return Err(Outcome::Skipped(reason));
+            return Err(Outcome::of_content(reason));
         }
         let frame = wire::request(&candidate.path, candidate.language, &content.bytes)
             .map_err(|_| Outcome::Failed(Reason::TooLarge))?;
@@ -255,6 +255,13 @@ impl Worker<'_> {
 
     fn count_one(&self) {
         self.progress.parsed(self.shared.done.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+}
+
+impl Outcome {
+    /// Of a file whose bytes say that it is not parsed.
+    const fn of_content(reason: Reason) -> Self {
+        if reason.about().partial { Self::Failed(reason) } else { Self::Skipped(reason) }
     }
 }
 

@@ -26,7 +26,9 @@ pub enum Reason {
     Binary,
     Generated,
     BadName,
+    LfsPointer,
     TooLarge,
+    FolderTooLarge,
     ManifestTooLarge,
     IgnoreFileTooLarge,
     PathTooLong,
@@ -67,7 +69,7 @@ const NOTHING: &str = "nothing: it is not meant to be read";
 
 impl Reason {
     /// All of them, those of whole folders first.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::Vendored,
         Self::BuildOutput,
         Self::Hidden,
@@ -79,7 +81,9 @@ impl Reason {
         Self::Binary,
         Self::Generated,
         Self::BadName,
+        Self::LfsPointer,
         Self::TooLarge,
+        Self::FolderTooLarge,
         Self::ManifestTooLarge,
         Self::IgnoreFileTooLarge,
         Self::PathTooLong,
@@ -144,6 +148,18 @@ impl Reason {
             ),
             Self::BadName => ("bad_name", false, "its name is not UTF-8 or has control characters", "rename it"),
             Self::TooLarge => ("too_large", true, "it is a source larger than is read", "split the file, or ignore it"),
+            Self::LfsPointer => (
+                "lfs_pointer",
+                true,
+                "its content is in Git LFS, of which the repository has a pointer alone",
+                "keep sources out of LFS",
+            ),
+            Self::FolderTooLarge => (
+                "folder_too_large",
+                true,
+                "there are more names in one folder than are listed",
+                "split the folder, or ignore it",
+            ),
             Self::ManifestTooLarge => (
                 "manifest_too_large",
                 true,
@@ -244,6 +260,13 @@ impl Reason {
     pub fn limit(self, limits: &Limits) -> Option<String> {
         Some(match self {
             Self::TooLarge => format!("{} a source", bytes(SOURCE_BYTES)),
+            Self::FolderTooLarge => {
+                format!(
+                    "{} of a git tree, {} entries of a folder",
+                    bytes(crate::tree::TREE_BYTES),
+                    crate::tree::FOLDER_ENTRIES
+                )
+            }
             Self::ManifestTooLarge => format!(
                 "{} a manifest, {} a lockfile, {} together",
                 bytes(MANIFEST_BYTES),

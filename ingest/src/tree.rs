@@ -5,14 +5,16 @@
 
 mod folder;
 mod git;
+mod inspect;
 
 use std::path::Path;
 
 use sync_core::text::shown;
 
 pub use folder::Folder;
+pub(crate) use folder::MAX_ENTRIES as FOLDER_ENTRIES;
 pub use git::Commit;
-pub(crate) use git::reason;
+pub(crate) use git::{TREE_BYTES, reason};
 
 /// What is indexed.
 #[derive(Debug)]
@@ -95,6 +97,14 @@ pub enum OpenError {
         /// Why.
         reason: String,
     },
+    /// A repository that would have to be read elsewhere than where it is.
+    #[error("the git repository `{path}` is not read: {reason}")]
+    Elsewhere {
+        /// Where.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// No such revision.
     #[error("`{rev}` names no commit of `{path}`: {reason}")]
     Revision {
@@ -121,6 +131,7 @@ impl OpenError {
         match self {
             Self::Missing(_) | Self::NotAFolder(_) => "give the path of a git repository or of a folder",
             Self::Repository { .. } => "check it with `git fsck`, or clone it again",
+            Self::Elsewhere { .. } => "index a clone of it (`git clone --no-local`), which is whole in itself",
             Self::Revision { .. } => "give a branch, tag or commit that `git rev-parse` knows in that repository",
             Self::FolderHasNoRevision { .. } => "leave out the revision, or give the path of the git repository",
         }

@@ -126,9 +126,21 @@ impl Walk<'_> {
     fn run(&mut self, root: Node) {
         let mut folders = vec![Folder { path: String::new(), node: root, ignores: IgnoreStack::default() }];
         while let Some(folder) = folders.pop() {
-            let Ok(entries) = self.reader.list(&folder.path, &folder.node) else {
-                self.found.report.fail(Reason::Unreadable, if folder.path.is_empty() { "./" } else { &folder.path });
-                continue;
+            let entries = match self.reader.list(&folder.path, &folder.node) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    let reason = match error {
+                        ReadError::TooLarge(_) => Reason::FolderTooLarge,
+                        ReadError::Unreadable(_) => Reason::Unreadable,
+                    };
+                    // The root is no path that a snapshot can say was skipped.
+                    if folder.path.is_empty() {
+                        self.found.report.note(reason, "./");
+                    } else {
+                        self.found.report.fail(reason, &folder.path);
+                    }
+                    continue;
+                }
             };
             let mut below = self.visit(&folder, entries);
             if self.found.tree_too_large {

@@ -49,7 +49,7 @@ impl Made {
     }
 }
 
-fn options(path: &Path, cache: Option<&Path>) -> IndexOptions {
+pub(super) fn options(path: &Path, cache: Option<&Path>) -> IndexOptions {
     IndexOptions {
         path: path.to_owned(),
         rev: None,

@@ -131,3 +131,61 @@ fn parse_children_die_with_an_index_that_is_killed() {
     };
     eventually("a parse child outlived its index", || !children.iter().any(is_alive));
 }
+
+#[test]
+fn a_line_of_half_a_megabyte_is_parsed_to_its_last_column() {
+    let functions: String = (0..9_000).map(|n| format!("function f{n}(a,b){{return a?g(b,{n}):f{n}(b,a)}}")).collect();
+    let text = format!("{functions}export{{f0}};");
+    assert!(text.len() > 380_000 && text.len() < 512 << 10);
+    let folder = among_neighbours(&[("m.ts", text)]);
+    let snapshot = snapshot_of(folder.path(), &[]);
+    assert!(!snapshot.header.partial);
+    let facts = &snapshot.files.iter().find(|facts| facts.path == "m.ts").unwrap();
+    assert_eq!((facts.symbols.len(), facts.lines), (9_000, 1));
+    assert_eq!(facts.edges.len(), 9_000, "each calls itself");
+}
+
+#[test]
+fn marks_of_order_and_ends_of_lines_of_other_systems_change_no_place() {
+    let text = "import Stripe from 'stripe';\nconst stripe = new Stripe('k');\n\nexport function pay() {\n  return stripe.charges.create({ amount: 1 });\n}\n";
+    let folder = Repository::with(&[("a.ts", text)]);
+    folder.write("b.ts", format!("\u{feff}{text}").as_bytes());
+    folder.write("c.ts", text.replace('\n', "\r\n").as_bytes());
+    folder.write("d.ts", format!("\u{feff}{}", text.replace('\n', "\r\n")).as_bytes());
+    folder.write("package.json", "\u{feff}{\"dependencies\":{\"stripe\":\"^17.0.0\"}}\r\n".as_bytes());
+    let snapshot = snapshot_of(folder.path(), &[]);
+    assert!(!snapshot.header.partial);
+    for facts in &snapshot.files {
+        assert_eq!(facts.lines, snapshot.files[0].lines, "{}", facts.path);
+        assert_eq!(facts.symbols, snapshot.files[0].symbols, "{}", facts.path);
+        let places: Vec<_> = facts.call_sites.iter().map(|site| (site.line, site.column, site.callee_column)).collect();
+        assert_eq!(places, [(5, 10, 25)], "{}", facts.path);
+        assert!(facts.call_sites[0].operation.is_some());
+    }
+    let versions: Vec<_> = snapshot.header.clients.iter().map(|client| client.sdk_version.as_deref()).collect();
+    assert_eq!(versions, vec![Some("^17.0.0"); 4]);
+}
+
+#[test]
+fn names_have_a_length_and_say_that_they_had_a_greater_one() {
+    let long = "n".repeat(100_000);
+    let folder = among_neighbours(&[
+        (
+            "a.ts",
+            format!("export const {long} = () => 1;\nexport class {long}2 {{ {long}() {{ return {long}(); }} }}\n"),
+        ),
+        ("m.ts", format!("import {{ {long} }} from './a';\nexport const short = () => {long}();\n{long}.{long}();\n")),
+        ("q.ts", format!("const x = {}{{f(){{}}}}{};\n", "{a:".repeat(2_000), "}".repeat(2_000))),
+    ]);
+    let snapshot = snapshot_of(folder.path(), &[]);
+    assert!(snapshot.bytes.len() < 100_000, "{} bytes", snapshot.bytes.len());
+    assert_eq!(snapshot.reasons(), [("name_too_long", 3)]);
+    assert_eq!(snapshot.header.partial_reasons[0].files, ["a.ts", "m.ts", "q.ts"]);
+    let file = |path: &str| snapshot.files.iter().find(|facts| facts.path == path).unwrap();
+    let (first, user) = (file("a.ts"), file("m.ts"));
+    assert!(first.symbols.iter().all(|symbol| symbol.qualified.len() <= 1024 && symbol.name.len() <= 1024));
+    // What is called is found all the same.
+    let target = format!("a.ts#{}#0", first.symbols[0].qualified);
+    assert!(user.edges.iter().any(|edge| edge.to == target), "{:?}", user.edges.len());
+    assert_eq!(user.imports[0].names, [first.symbols[0].name.clone()]);
+}

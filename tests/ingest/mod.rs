@@ -3,6 +3,8 @@
 mod bindings;
 mod cache;
 mod command_line;
+mod folders;
+mod git;
 mod hostile;
 mod ignored;
 mod killers;

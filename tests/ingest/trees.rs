@@ -169,3 +169,33 @@ fn an_empty_repository_is_an_empty_index_and_a_repository_without_commits_is_non
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stdout.is_empty(), "nothing half-written");
 }
+
+#[test]
+fn a_git_folder_of_very_many_names_ends_at_a_limit() {
+    use std::fmt::Write as _;
+    let folder = Repository::with(&[("a.ts", "export const a = 1;\n")]);
+    folder.commit();
+    let blob = folder.git(&["rev-parse", "HEAD:a.ts"]);
+    // A million names are more than the tree of one folder may take; a twentieth of them is more than was asked for.
+    for (names, args, expected) in [
+        (50_000, ["--max-entries", "1000"], ("tree_too_large", "1000 entries, 2 GiB of files")),
+        (
+            1_000_000,
+            ["--max-entries", "2000000"],
+            ("folder_too_large", "32 MiB of a git tree, 1000000 entries of a folder"),
+        ),
+    ] {
+        let listed = (0..names).fold(String::new(), |mut text, n| {
+            let _ = writeln!(text, "100644 blob {blob}\tname-{n:07}");
+            text
+        });
+        let many = folder.git_with_input(&["mktree"], &listed);
+        let root = folder.git_with_input(&["mktree"], &format!("100644 blob {blob}\ta.ts\n040000 tree {many}\tmany\n"));
+        let commit = folder.git(&["commit-tree", "-m", "many", &root]);
+        let snapshot = snapshot_of(folder.path(), &[&["--rev", commit.as_str()][..], &args].concat());
+        assert_eq!(snapshot.paths(), ["a.ts"]);
+        assert_eq!(snapshot.reasons(), [(expected.0, 1)]);
+        assert_eq!(snapshot.header.partial_reasons[0].limit.as_deref(), Some(expected.1));
+        assert_eq!(snapshot.header.partial_reasons[0].files, ["many/"]);
+    }
+}

@@ -5,7 +5,7 @@ use crate::reason::Reason;
 use crate::walk::{Candidate, SourceEntry};
 
 /// Why a file is no source, as it is kept: a byte in place of everything else.
-const SKIPPED: [Reason; 2] = [Reason::Binary, Reason::Generated];
+const SKIPPED: [Reason; 3] = [Reason::Binary, Reason::Generated, Reason::LfsPointer];
 
 /// Keeps that the bytes of a file say that it is no source.
 pub(super) fn skipped(reason: Reason) -> Vec<u8> {
@@ -23,7 +23,7 @@ pub(super) fn replied(bytes: u64, reply: &[u8]) -> Vec<u8> {
 /// What was kept, as an outcome of this candidate.
 pub(super) fn outcome(payload: &[u8], candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
     if let [skipped] = payload {
-        return SKIPPED.get(usize::from(*skipped)).map(|reason| Outcome::Skipped(*reason));
+        return SKIPPED.get(usize::from(*skipped)).map(|reason| Outcome::of_content(*reason));
     }
     let (bytes, reply) = payload.split_first_chunk::<8>()?;
     let entry = SourceEntry {

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Content, Entry, Kind, Node, ReadError};
 
+/// Most entries of one folder that are listed: they are held in memory until they are sorted.
+pub(crate) const MAX_ENTRIES: usize = 1_000_000;
+
 /// A folder on disk; paths below it are given with `/`.
 #[derive(Debug)]
 pub struct Folder {
@@ -38,8 +41,9 @@ impl Folder {
     }
 
     pub(super) fn list(&self, path: &str) -> Result<Vec<Entry>, ReadError> {
-        let entries = std::fs::read_dir(self.root.join(path)).map_err(unreadable)?;
-        entries
+        let listed = std::fs::read_dir(self.root.join(path)).map_err(unreadable)?;
+        let entries: Vec<Entry> = listed
+            .take(MAX_ENTRIES + 1)
             .map(|entry| {
                 let entry = entry.map_err(unreadable)?;
                 let kind = entry.file_type().map_err(unreadable)?;
@@ -54,7 +58,8 @@ impl Folder {
                 };
                 Ok(Entry { name: entry.file_name().as_bytes().to_vec(), kind, node: Node::Path })
             })
-            .collect()
+            .collect::<Result<_, _>>()?;
+        if entries.len() > MAX_ENTRIES { Err(ReadError::TooLarge(MAX_ENTRIES as u64)) } else { Ok(entries) }
     }
 
     pub(super) fn size(&self, path: &str) -> Result<u64, ReadError> {

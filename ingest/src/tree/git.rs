@@ -10,7 +10,7 @@ use sync_core::text::shown;
 use super::{Content, Entry, Kind, Node, OpenError, ReadError};
 
 /// Largest folder that is decoded, in bytes of its tree object: about half a million names.
-const TREE_BYTES: u64 = 32 << 20;
+pub(crate) const TREE_BYTES: u64 = 32 << 20;
 
 /// A commit of a repository.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ impl Commit {
     /// Opens the repository at `path` and finds `rev`, by default `HEAD`.
     pub fn open(path: &Path, rev: Option<&str>) -> Result<Self, OpenError> {
         let shown_path = shown(&path.to_string_lossy(), 200);
+        super::inspect::inspect(path)
+            .map_err(|reason| OpenError::Elsewhere { path: shown_path.clone(), reason: shown(&reason, 300) })?;
         let repository = gix::ThreadSafeRepository::open_opts(path, isolated())
             .map_err(|error| OpenError::Repository { path: shown_path.clone(), reason: reason(&error) })?;
         let local = repository.to_thread_local();
@@ -79,7 +81,8 @@ impl Commit {
 /// Options under which a repository on this machine is opened: nothing of the user, the system or the environment is
 /// read, and who owns the files does not matter, since nothing of them is executed.
 fn isolated() -> gix::open::Options {
-    gix::open::Options::isolated().with(gix::sec::Trust::Full)
+    // Another object in place of the one that an id names would be kept under that id.
+    gix::open::Options::isolated().with(gix::sec::Trust::Full).config_overrides(["core.useReplaceRefs=false"])
 }
 
 /// An error with its causes, in one bounded line.

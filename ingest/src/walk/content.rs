@@ -7,10 +7,16 @@ const HEADER_LINES: usize = 30;
 /// Bytes looked at for it.
 const HEADER_BYTES: usize = 4096;
 
-/// Why a file with these bytes is not parsed, if it is not: `binary` or `generated`.
+/// How a file begins that stands for one in Git LFS.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+
+/// Why a file with these bytes is not parsed, if it is not: `binary`, `lfs_pointer` or `generated`.
 pub fn refuse(bytes: &[u8]) -> Option<Reason> {
     if bytes.contains(&0) {
         return Some(Reason::Binary);
+    }
+    if bytes.starts_with(LFS_POINTER) {
+        return Some(Reason::LfsPointer);
     }
     is_generated(bytes).then_some(Reason::Generated)
 }
