@@ -1,101 +1,100 @@
 //! All files together: from facts of single files to what a snapshot carries.
+//!
+//! What an earlier index found of a file is kept as long as nothing changed that was read for it ([`Before`]); what is
+//! found anew is what would be found without.
+
+mod before;
+mod project;
 
 use std::collections::{BTreeSet, HashSet};
-use std::io;
 
+use serde::{Deserialize, Serialize};
 use sync_core::graph::{Client, FileFacts, NotCanonical};
 
-use crate::bind::{Linked, bind};
-use crate::catalog::Catalog;
-use crate::manifests::Manifests;
+use crate::bind::{Binder, Bound, Linked, MOST_OF_AN_INDEX, Survey, Surveyed, united};
+use crate::link::{Links, Modules, specifiers};
 use crate::names;
-use crate::parse::ParsedFile;
-use crate::pins::Pins;
-use crate::snapshot::MAX_LINE;
-use crate::walk::SourceEntry;
+use crate::parse::Stamps;
+use crate::snapshot::{FileLine, MAX_LINE, WriteError};
+use before::Changes;
 
-/// Room for what a line says beside facts: its kind.
-const LINE_FRAME: usize = 64;
+pub(crate) use before::{Before, Kept, Place};
+pub use project::{Project, Source};
+
 /// Most bytes of clients, which stand together in the one line of the header.
 pub(crate) const CLIENTS_BYTES: usize = MAX_LINE - (4 << 20);
 
-/// Everything an analysis looks at.
-#[derive(Clone, Copy)]
-pub struct Project<'a> {
-    /// Files that were parsed, ascending by path.
-    pub files: &'a [(SourceEntry, ParsedFile)],
-    /// Manifests and lockfiles.
-    pub manifests: &'a Manifests,
-    /// Versions that they pin.
-    pub pins: &'a Pins,
-    /// Vendors.
-    pub catalog: &'a Catalog,
-}
-
 /// What a snapshot carries.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Analysis {
-    /// Sealed facts, ascending by path.
-    pub files: Vec<FileFacts>,
+#[derive(Debug, Default)]
+pub(crate) struct Analysis {
+    /// What was found of each file of the project, in its order.
+    pub(crate) files: Vec<Found>,
     /// Vendor clients, ascending by id.
-    pub clients: Vec<Client>,
-    /// Files that take more to follow than is looked at: some of their call sites may be missing.
-    pub cut: Vec<String>,
-    /// Files that make vendor clients beyond what a header holds: those are not among [`Analysis::clients`], and no call
-    /// site names them.
-    pub clients_cut: Vec<String>,
-    /// Files with names longer than facts carry; they are shortened.
-    pub names_cut: Vec<String>,
-    /// Files whose facts are more than a line of a snapshot holds; they are not among [`Analysis::files`].
-    pub too_large: Vec<String>,
+    pub(crate) clients: Vec<Client>,
+    /// Files that make vendor clients beyond what a header holds: those are not among the clients, and no call site
+    /// names them.
+    pub(crate) clients_cut: BTreeSet<String>,
 }
 
-/// Links and binds. The same project gives the same answer, whatever order its parts were found in.
-pub fn analyze(project: &Project<'_>) -> Result<Analysis, NotCanonical> {
-    let (linked, clients) = bind(project);
-    let (clients, left_out) = fitting(clients);
-    let mut analysis = Analysis { clients, ..Analysis::default() };
-    let paths: BTreeSet<&str> = left_out.iter().map(constructed_in).collect();
-    analysis.clients_cut = paths.into_iter().map(str::to_owned).collect();
-    let left_out: HashSet<&str> = left_out.iter().map(|client| client.id.as_str()).collect();
-    for (file, mut linked) in project.files.iter().zip(linked) {
-        if linked.cut {
-            analysis.cut.push(file.0.path.clone());
-        }
-        if !left_out.is_empty() {
-            for site in &mut linked.call_sites {
-                site.client.take_if(|client| left_out.contains(client.as_str()));
-            }
-        }
-        let mut facts = facts(file, linked);
-        if names::shorten_all(&mut facts) {
-            analysis.names_cut.push(facts.path.clone());
-        }
-        let facts = facts.seal()?;
-        if fits(&facts) {
-            analysis.files.push(facts);
-        } else {
-            analysis.too_large.push(facts.path);
-        }
+/// What was found of a file.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) analyzed: Analyzed,
+    pub(crate) line: Line,
+    /// Whether an earlier index found it.
+    pub(crate) kept: bool,
+}
+
+/// What was found of a file beside its line. Positions are those of its project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Analyzed {
+    pub(crate) stamps: Stamps,
+    pub(crate) links: Links,
+    pub(crate) survey: Survey,
+    pub(crate) bound: Bound,
+    /// Whether names are longer than facts carry; they are shortened.
+    pub(crate) names_cut: bool,
+}
+
+/// The line of a file in the snapshot.
+#[derive(Debug)]
+pub(crate) enum Line {
+    /// Made now.
+    New(FileLine),
+    /// As an earlier index made it.
+    Kept(Place),
+    /// There is none: its facts are more than a line holds.
+    TooLarge,
+}
+
+/// Links and binds. The same project gives the same answer, whatever was kept.
+pub(crate) fn analyze(project: &Project<'_>, before: &Before) -> Result<Analysis, NotCanonical> {
+    let mut analysis = analyze_since(project, before, &HashSet::new())?;
+    let spent = |found: &Found| found.analyzed.survey.spent + found.analyzed.bound.spent;
+    if !before.is_empty() && analysis.files.iter().map(spent).sum::<usize>() > MOST_OF_AN_INDEX {
+        // Which files are cut depends on all that come before them.
+        analysis = analyze_since(project, &Before::default(), &HashSet::new())?;
+    }
+    let left_out = leave_out(&mut analysis.clients);
+    if !left_out.is_empty() {
+        let ids = left_out.iter().map(|client| client.id.as_str()).collect();
+        analysis = analyze_since(project, &Before::default(), &ids)?;
+        leave_out(&mut analysis.clients);
+        analysis.clients_cut = left_out.iter().map(|client| constructed_in(client).to_owned()).collect();
     }
     Ok(analysis)
 }
 
-/// The first of the clients that fit a header together, and the others.
-fn fitting(mut clients: Vec<Client>) -> (Vec<Client>, Vec<Client>) {
+/// Takes away the clients that do not fit a header with those before them.
+fn leave_out(clients: &mut Vec<Client>) -> Vec<Client> {
     let mut room = CLIENTS_BYTES;
     let too_many = clients.iter().position(|client| {
         let bytes = serde_json::to_vec(client).map_or(usize::MAX, |json| json.len() + 1);
-        match room.checked_sub(bytes) {
-            Some(left) => {
-                room = left;
-                false
-            }
-            None => true,
-        }
+        let left = room.checked_sub(bytes);
+        room = left.unwrap_or_default();
+        left.is_none()
     });
-    let left_out = too_many.map_or_else(Vec::new, |at| clients.split_off(at));
-    (clients, left_out)
+    too_many.map_or_else(Vec::new, |at| clients.split_off(at))
 }
 
 /// The file that makes a client.
@@ -104,23 +103,97 @@ fn constructed_in(client: &Client) -> &str {
     at.rsplitn(3, '#').last().unwrap_or(at)
 }
 
-/// Whether facts fit a line with what the line has beside them.
-fn fits(facts: &FileFacts) -> bool {
-    struct Room(usize);
-    impl io::Write for Room {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
-            Ok(bytes.len())
-        }
+/// `left_out` are ids of clients that no call site names.
+fn analyze_since(project: &Project<'_>, before: &Before, left_out: &HashSet<&str>) -> Result<Analysis, NotCanonical> {
+    let ids = || (0..project.files.len()).zip(0..);
+    let links = link(project, before);
+    let stamps: Vec<Stamps> = ids()
+        .map(|(at, _)| before.same_file(at).map_or_else(|| Stamps::of(project.facts(at)), |kept| kept.analyzed.stamps))
+        .collect();
+    let mut changes = Changes::new(before, &links, &stamps);
+    let binder = Binder::new(project, &links);
 
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+    let mut left = MOST_OF_AN_INDEX;
+    let mut surveyor = binder.surveyor();
+    let mut surveys = Vec::with_capacity(links.len());
+    for (at, id) in ids() {
+        let kept =
+            before.same_file(at).map(|kept| &kept.analyzed.survey).filter(|kept| changes.leave(&kept.reads, &binder));
+        let survey = kept.map_or_else(|| surveyor(id, left), Survey::clone);
+        left = left.saturating_sub(survey.spent);
+        surveys.push(survey);
     }
-    serde_json::to_writer(Room(MAX_LINE - LINE_FRAME), facts).is_ok()
+    changes.add_surveys(before, &surveys);
+    let surveyed = Surveyed::new(surveys.iter());
+
+    let mut bindery = binder.bindery(&surveyed);
+    let mut files = Vec::with_capacity(links.len());
+    for (((at, id), stamps), survey) in ids().zip(stamps).zip(surveys) {
+        let kept = before.same_file(at).filter(|kept| changes.leave(&kept.analyzed.bound.reads, &binder));
+        let (bound, names_cut, line) = match kept {
+            Some(kept) => {
+                let line = kept.line.map_or(Line::TooLarge, Line::Kept);
+                (kept.analyzed.bound.clone(), kept.analyzed.names_cut, line)
+            }
+            None => {
+                let (mut linked, bound) = bindery(id, left);
+                for site in &mut linked.call_sites {
+                    site.client.take_if(|client| left_out.contains(client.as_str()));
+                }
+                let mut facts = facts(project, at, linked);
+                let names_cut = names::shorten_all(&mut facts);
+                (bound, names_cut, line(facts)?)
+            }
+        };
+        left = left.saturating_sub(bound.spent);
+        let analyzed = Analyzed { stamps, links: links[at].clone(), survey, bound, names_cut };
+        files.push(Found { analyzed, line, kept: kept.is_some() });
+    }
+    let clients = united(files.iter().flat_map(|found| &found.analyzed.bound.clients).cloned());
+    Ok(Analysis { files, clients, clients_cut: BTreeSet::new() })
 }
 
-fn facts((entry, parsed): &(SourceEntry, ParsedFile), linked: Linked) -> FileFacts {
+/// Where the specifiers of every file lead.
+fn link(project: &Project<'_>, before: &Before) -> Vec<Links> {
+    let mut modules = None;
+    let resolve = |at: usize, kept: Option<&Kept>| {
+        let path = project.files[at].entry.path.as_str();
+        let modules = modules.get_or_insert_with(|| {
+            let paths: Vec<&str> = project.files.iter().map(|source| source.entry.path.as_str()).collect();
+            Modules::new(&paths, &project.manifests.files)
+        });
+        match kept {
+            Some(kept) => modules.links(path, kept.analyzed.links.specifiers()),
+            None => modules.links(path, specifiers(project.facts(at))),
+        }
+    };
+    let mut resolve = resolve;
+    (0..project.files.len())
+        .map(|at| match before.same_file(at) {
+            Some(kept) if before.has_same_paths() => kept.analyzed.links.clone(),
+            Some(kept) => resolve(at, Some(kept)),
+            // A change of a file is seldom one of its imports.
+            None => {
+                let then = before.file(at).filter(|_| before.has_same_paths());
+                then.and_then(|then| then.analyzed.links.of(specifiers(project.facts(at))))
+                    .unwrap_or_else(|| resolve(at, None))
+            }
+        })
+        .collect()
+}
+
+/// The line that a snapshot has of facts.
+fn line(facts: FileFacts) -> Result<Line, NotCanonical> {
+    let facts = facts.seal()?;
+    match FileLine::new(&facts) {
+        Ok(line) => Ok(Line::New(line)),
+        Err(WriteError::LineTooLong { .. }) => Ok(Line::TooLarge),
+        Err(error) => Err(NotCanonical::new(&facts.path, &error)),
+    }
+}
+
+fn facts(project: &Project<'_>, at: usize, linked: Linked) -> FileFacts {
+    let (entry, parsed) = (&project.files[at].entry, project.facts(at));
     FileFacts {
         path: entry.path.clone(),
         content_hash: entry.content_hash.clone(),
@@ -135,31 +208,5 @@ fn facts((entry, parsed): &(SourceEntry, ParsedFile), linked: Linked) -> FileFac
         edges: linked.edges,
         unresolved: linked.unresolved,
         call_sites: linked.call_sites,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn facts_beyond_a_line_cost_their_file_and_not_the_index() {
-        let facts = |bytes: usize| FileFacts {
-            path: "p".repeat(bytes),
-            content_hash: String::new(),
-            facts_hash: String::new(),
-            language: String::new(),
-            parser: String::new(),
-            bytes: 0,
-            lines: 0,
-            symbols: Vec::new(),
-            imports: Vec::new(),
-            exports: Vec::new(),
-            edges: Vec::new(),
-            unresolved: Vec::new(),
-            call_sites: Vec::new(),
-        };
-        assert!(fits(&facts(MAX_LINE - 1024)));
-        assert!(!fits(&facts(MAX_LINE)));
     }
 }

@@ -8,6 +8,7 @@
 //! A cache can only save work. Where it cannot be read, files are parsed; where it cannot be written, the index says
 //! so and goes on.
 
+mod last;
 mod pack;
 
 use std::collections::{HashMap, HashSet};
@@ -21,8 +22,11 @@ use std::sync::{Mutex, PoisonError};
 use sync_core::text::shown;
 
 use crate::language::Language;
+use crate::manifests::Manifests;
 use crate::parse;
 use pack::{Pack, Place, Writer};
+
+pub(crate) use last::{Last, Lines, Writer as LastWriter};
 
 /// How names of packs begin and end. Only files of such names are ever removed.
 const PREFIX: &str = "parsed-";
@@ -125,6 +129,28 @@ impl Cache {
         };
         known.used.store(true, Ordering::Relaxed);
         Some(payload)
+    }
+
+    /// Says that what is kept under a key is of use, without reading it.
+    pub(crate) fn touch(&self, key: &Key) {
+        if let Some(known) = self.known.get(key) {
+            known.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The last index that was made with this cache.
+    pub(crate) fn last(&self, catalog: &str, manifests: &Manifests) -> Option<Last> {
+        Last::read(&self.folder, catalog, manifests)
+    }
+
+    /// Begins to keep an index as the last one.
+    pub(crate) fn keep(&self, catalog: &str, manifests: &Manifests) -> io::Result<LastWriter> {
+        LastWriter::create(&self.folder, catalog, manifests)
+    }
+
+    /// Notes what kept it from being written.
+    pub(crate) fn note(&self, problem: &io::Error) {
+        self.own().problem.get_or_insert_with(|| problem.to_string());
     }
 
     /// Keeps something under a key, at once and for good.

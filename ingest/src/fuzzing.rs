@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use sync_core::graph::{Header, SNAPSHOT_FORMAT};
 
-use crate::analyze::{Project, analyze};
+use crate::analyze::{Before, Line, Project, Source, analyze};
 use crate::cache;
 use crate::catalog::Catalog;
 use crate::language::Language;
@@ -65,8 +65,10 @@ pub fn link(bytes: &[u8]) {
     }
     let (pins, _) = Pins::read(&manifests);
     link::problems(&manifests);
-    let files: Vec<_> = sources.into_values().collect();
-    let Ok(analysis) = analyze(&Project { files: &files, manifests: &manifests, pins: &pins, catalog }) else { return };
+    let files: Vec<_> =
+        sources.into_values().map(|(entry, facts): (_, _)| Source::parsed(entry, Box::new(facts))).collect();
+    let project = Project::new(&files, &manifests, &pins, catalog);
+    let Ok(analysis) = analyze(&project, &Before::default()) else { return };
     let mut out = Vec::new();
     let header = Header {
         format: SNAPSHOT_FORMAT,
@@ -81,14 +83,16 @@ pub fn link(bytes: &[u8]) {
         partial_reasons: Vec::new(),
     };
     let written = Writer::new(&mut out, &header).and_then(|mut writer| {
-        for facts in &analysis.files {
-            writer.file(facts)?;
+        for (source, found) in files.iter().zip(&analysis.files) {
+            if let Line::New(line) = &found.line {
+                writer.line(&source.entry.path, &line.bytes, line.counts)?;
+            }
         }
         writer.finish()
     });
     // Paths with control characters are skipped by a walk; a reader refuses them.
     let is_usable = |path: &str| !path.contains(|c: char| c.is_control());
-    if written.is_ok() && analysis.files.iter().all(|facts| is_usable(&facts.path)) {
+    if written.is_ok() && files.iter().all(|source| is_usable(&source.entry.path)) {
         assert_eq!(read_snapshot(&out), Ok(()), "what is written can be read");
     }
 }
@@ -109,9 +113,7 @@ pub fn manifest(bytes: &[u8]) {
     }
     link::problems(&manifests);
     let mut modules = link::Modules::new(&["a.ts", "sub/b.ts", "sub/src/index.ts"], &manifests.files);
-    for specifier in ["a", "a/x", "@/b", "#b", "./sub", "../a", "b"] {
-        modules.resolve("sub/b.ts", specifier);
-    }
+    modules.links("sub/b.ts", ["a", "a/x", "@/b", "#b", "./sub", "../a", "b"].into_iter());
 }
 
 /// Reads a snapshot.

@@ -1,24 +1,26 @@
 //! A whole index: walk, parse, link, bind, write.
 
+mod run;
+mod write;
+
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use sync_core::graph::{End, Header, NotCanonical, PartialReason, SNAPSHOT_FORMAT, Skipped};
+use sync_core::graph::{End, Header, NotCanonical, PartialReason, SNAPSHOT_FORMAT};
 use sync_core::text::shown;
 
-use crate::analyze::{Analysis, Project, analyze};
+use crate::analyze::Line;
 use crate::cache::Cache;
 use crate::catalog::{Catalog, CatalogError};
 use crate::gate::{Gate, Refusal};
-use crate::link;
-use crate::parse::ParsedFile;
-use crate::pins::Pins;
-use crate::pool::{self, Outcome, Outcomes, ParseCommand, PoolError};
+use crate::pool::{ParseCommand, PoolError};
 use crate::reason::Reason;
-use crate::snapshot::{ANALYZER, WriteError, Writer};
+use crate::snapshot::{ANALYZER, WriteError};
 use crate::tree::{OpenError, Tree};
-use crate::walk::{self, Limits, Report, SourceEntry, Walked};
+use crate::walk::{self, Limits, Walked};
+use run::Run;
+use write::Keep;
 
 /// What to index and how.
 #[derive(Debug, Clone)]
@@ -62,6 +64,8 @@ pub struct IndexSummary {
     pub parsed: usize,
     /// Files of which the cache knew what a parser would say.
     pub cached: usize,
+    /// Files whose calls were looked at, since the cache did not know what would be found of them.
+    pub bound: usize,
     /// What kept the cache from being used or written.
     pub cache_problem: Option<String>,
     /// Counts and digest of the snapshot.
@@ -143,37 +147,25 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
         return Err(refused(Refusal::TooLarge));
     }
     progress.found(candidates.len());
-
-    // Lockfiles can be large; they are read while the children parse.
     let cache = options.cache.as_deref().map(Cache::open);
-    let (pinned, outcomes) = std::thread::scope(|scope| {
-        let pinned = scope.spawn(|| (Pins::read(&manifests), link::problems(&manifests)));
-        let (parse, cache) = (&options.parse, cache.as_ref());
-        let outcomes = pool::parse_files(parse, options.parsers, &tree, &candidates, cache, progress);
-        (pinned.join(), outcomes)
-    });
-    let Outcomes { outcomes, parsed, cached } = outcomes?;
-    let cache_problem = cache.and_then(Cache::finish);
-    let ((pins, problems), more_problems) = pinned.map_err(|_| PoolError::Worker)?;
-    for problem in problems.into_iter().chain(more_problems) {
-        tracing::warn!(path = problem.path, detail = problem.detail, "a manifest is not read, or not as a whole");
-        report.note(problem.reason, &problem.path);
+    let cached = cache.as_ref();
+    let run =
+        Run { options, tree: &tree, catalog, candidates: &candidates, manifests: &manifests, cache: cached, progress };
+    let made = run.make(&mut report)?;
+    for (entry, found) in made.entries.iter().zip(&made.analysis.files) {
+        if found.analyzed.bound.cut {
+            report.note(Reason::AnalysisCut, &entry.path);
+        }
+        if found.analyzed.names_cut {
+            report.note(Reason::NameTooLong, &entry.path);
+        }
+        if matches!(found.line, Line::TooLarge) {
+            report.fail(Reason::FactsTooLarge, &entry.path);
+        }
     }
-    let paths = candidates.into_iter().map(|candidate| candidate.path);
-    let files = sort_outcomes(paths.zip(outcomes), &mut report);
-    let analysis = analyze(&Project { files: &files, manifests: &manifests, pins: &pins, catalog })?;
-    drop(files);
-    for path in &analysis.cut {
-        report.note(Reason::AnalysisCut, path);
-    }
-    for path in &analysis.clients_cut {
+
+    for path in &made.analysis.clients_cut {
         report.note(Reason::ClientsCut, path);
-    }
-    for path in &analysis.names_cut {
-        report.note(Reason::NameTooLong, path);
-    }
-    for path in &analysis.too_large {
-        report.fail(Reason::FactsTooLarge, path);
     }
 
     let (skipped, partial_reasons) = report.into_parts(&options.limits);
@@ -189,19 +181,25 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
         ref_name: options.ref_name.clone().or_else(|| branch.map(str::to_owned)),
         commit,
         gate: options.gate.as_str().to_owned(),
-        clients: analysis.clients.clone(),
+        clients: made.analysis.clients,
         partial: !partial_reasons.is_empty(),
         partial_reasons,
     };
-    let end = write(out, &header, &skipped, &analysis)?;
+    // Where clients are left out, the lines depend on which.
+    let keep = cached
+        .filter(|_| made.analysis.clients_cut.is_empty())
+        .map(|cache| Keep::new(cache, catalog.version(), &manifests));
+    let files = made.entries.into_iter().zip(made.analysis.files);
+    let end = write::write(out, &header, &skipped, files, made.lines, keep)?;
     Ok(IndexSummary {
         commit: header.commit,
         ref_name: header.ref_name,
         partial: header.partial,
         partial_reasons: header.partial_reasons,
-        parsed,
-        cached,
-        cache_problem,
+        parsed: made.parsed,
+        cached: made.cached,
+        bound: made.bound,
+        cache_problem: cache.and_then(Cache::finish),
         end,
     })
 }
@@ -246,31 +244,4 @@ fn load_catalog(folder: Option<&Path>) -> Result<CatalogChoice, IndexError> {
             .map(|catalog| CatalogChoice::Loaded(Box::new(catalog)))
             .map_err(|error| failed(&error)),
     }
-}
-
-/// Files with facts go on; of the others the report tells.
-fn sort_outcomes(
-    outcomes: impl Iterator<Item = (String, Outcome)>,
-    report: &mut Report,
-) -> Vec<(SourceEntry, ParsedFile)> {
-    let mut files = Vec::new();
-    for (path, outcome) in outcomes {
-        match outcome {
-            Outcome::Parsed(entry, parsed) => files.push((entry, *parsed)),
-            Outcome::Skipped(reason) => report.skip(reason, &path),
-            Outcome::Failed(reason) => report.fail(reason, &path),
-        }
-    }
-    files
-}
-
-fn write(out: &mut dyn Write, header: &Header, skipped: &[Skipped], analysis: &Analysis) -> Result<End, WriteError> {
-    let mut writer = Writer::new(out, header)?;
-    for skipped in skipped {
-        writer.skipped(skipped)?;
-    }
-    for facts in &analysis.files {
-        writer.file(facts)?;
-    }
-    writer.finish()
 }

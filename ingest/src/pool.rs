@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use serve::serve;
 
-use crate::cache::{Cache, Key};
+use crate::cache::{Cache, Key, Last};
 use crate::index::Progress;
 use crate::parse::ParsedFile;
 use crate::reason::Reason;
@@ -43,6 +43,8 @@ pub struct ParseCommand {
 pub enum Outcome {
     /// Its facts.
     Parsed(SourceEntry, Box<ParsedFile>),
+    /// The last index has it, and the cache its facts.
+    Kept(SourceEntry),
     /// Its bytes say that it is no source: `binary` or `generated`.
     Skipped(Reason),
     /// It could not be read or parsed, and why: `unreadable`, `too_large`, `parse_error`, `parse_timeout`,
@@ -86,12 +88,12 @@ enum Reply {
 
 /// Reads and parses the candidates, `workers` at a time. What the cache knows is not parsed, and of a commit not even
 /// read; no child is started where it knows everything.
-pub fn parse_files(
+pub(crate) fn parse_files(
     command: &ParseCommand,
     workers: NonZeroUsize,
     tree: &Tree,
     candidates: &[Candidate],
-    cache: Option<&Cache>,
+    (cache, last): (Option<&Cache>, Option<&Last>),
     progress: &dyn Progress,
 ) -> Result<Outcomes, PoolError> {
     let shared = Shared::default();
@@ -101,7 +103,7 @@ pub fn parse_files(
             .map(|_| {
                 scope.spawn(|| {
                     let reader = tree.reader();
-                    let worker = Worker { command, candidates, reader, cache, shared: &shared, progress };
+                    let worker = Worker { command, candidates, reader, cache, last, shared: &shared, progress };
                     let result = worker.run();
                     if result.is_err() {
                         shared.stop.store(true, Ordering::Relaxed);
@@ -135,6 +137,7 @@ struct Worker<'a> {
     candidates: &'a [Candidate],
     reader: Reader<'a>,
     cache: Option<&'a Cache>,
+    last: Option<&'a Last>,
     shared: &'a Shared,
     progress: &'a dyn Progress,
 }
@@ -242,7 +245,15 @@ impl Worker<'_> {
     /// What the cache knows of a candidate.
     fn recall(&self, candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
         let key = Key::new(content_hash, &candidate.path, candidate.language)?;
-        let outcome = recall::outcome(&self.cache?.get(&key)?, candidate, content_hash)?;
+        let cache = self.cache?;
+        let kept = self.last.and_then(|last| last.same_file(&candidate.path, candidate.language, content_hash));
+        let outcome = match kept {
+            Some(entry) => {
+                cache.touch(&key);
+                Outcome::Kept(entry)
+            }
+            None => recall::outcome(&cache.get(&key)?, candidate.path.clone(), candidate.language, content_hash)?,
+        };
         self.shared.cached.fetch_add(1, Ordering::Relaxed);
         Some(outcome)
     }
@@ -277,9 +288,16 @@ impl Reply {
 /// What a payload of the cache says of a file.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn recall_for_fuzzing(payload: &[u8]) -> Option<Outcome> {
-    let candidate =
-        Candidate { path: "a.ts".to_owned(), language: crate::language::Language::TypeScript, node: Node::Path };
-    recall::outcome(payload, &candidate, "0000000000000000000000000000000000000000")
+    recall::outcome(payload, "a.ts".to_owned(), crate::language::Language::TypeScript, &"0".repeat(40))
+}
+
+/// The facts of a file that the cache has.
+pub(crate) fn recall(cache: &Cache, entry: &SourceEntry) -> Option<Box<ParsedFile>> {
+    let key = Key::new(&entry.content_hash, &entry.path, entry.language)?;
+    match recall::outcome(&cache.get(&key)?, entry.path.clone(), entry.language, &entry.content_hash)? {
+        Outcome::Parsed(_, facts) => Some(facts),
+        Outcome::Kept(_) | Outcome::Skipped(_) | Outcome::Failed(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -301,12 +319,12 @@ mod tests {
         let tree = Tree::open(folder.path(), None).unwrap();
         let walked = walk::walk(&tree, walk::Limits::default());
         let candidates = &walked.candidates;
-        let outcomes = parse_files(command, NonZeroUsize::MIN, &tree, candidates, None, &crate::index::Silent)?;
+        let outcomes = parse_files(command, NonZeroUsize::MIN, &tree, candidates, (None, None), &crate::index::Silent)?;
         Ok(outcomes
             .outcomes
             .into_iter()
             .map(|outcome| match outcome {
-                Outcome::Parsed(..) => "parsed",
+                Outcome::Parsed(..) | Outcome::Kept(_) => "parsed",
                 Outcome::Skipped(reason) | Outcome::Failed(reason) => reason.as_str(),
             })
             .collect())
@@ -350,7 +368,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tree = Tree::open(folder.path(), None).unwrap();
         let command = ParseCommand { executable: "/nonexistent".into(), args: vec![] };
-        let none = parse_files(&command, NonZeroUsize::MIN, &tree, &[], None, &crate::index::Silent).unwrap();
+        let none = parse_files(&command, NonZeroUsize::MIN, &tree, &[], (None, None), &crate::index::Silent).unwrap();
         assert!(none.outcomes.is_empty());
     }
 }

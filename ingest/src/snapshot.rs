@@ -7,7 +7,7 @@ mod reader;
 mod writer;
 
 pub use reader::{Limits, Reader, Record, SnapshotError};
-pub use writer::{WriteError, Writer};
+pub use writer::{FileLine, LineCounts, WriteError, Writer};
 
 /// The version of this analyzer, as snapshots and parse caches name it: facts of another version are not comparable.
 pub const ANALYZER: &str = concat!("sync-ingest/", env!("CARGO_PKG_VERSION"));

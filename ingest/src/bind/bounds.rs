@@ -10,7 +10,7 @@ const MOST_LOOKS: usize = 20_000;
 /// Everything that is looked at for one file. Ordinary files take a thousandth of it.
 const MOST_OF_A_FILE: usize = 2_000_000;
 /// Everything that is looked at for one index: about a minute of an optimised build.
-const MOST_OF_AN_INDEX: usize = 500_000_000;
+pub(crate) const MOST_OF_AN_INDEX: usize = 500_000_000;
 
 /// What is followed, in words.
 pub(crate) fn limits() -> String {
@@ -23,15 +23,22 @@ pub(super) struct Spent {
     steps: usize,
     looks: usize,
     file: usize,
-    index: usize,
+    most: usize,
+}
+
+impl Spent {
+    /// A new file, for which the index has so much left.
+    pub(super) fn begin_file(&mut self, left: usize) {
+        *self = Self { most: left.min(MOST_OF_A_FILE), ..Self::default() };
+    }
+
+    /// What the current file took.
+    pub(super) const fn of_file(&self) -> usize {
+        self.file
+    }
 }
 
 impl Evaluator<'_, '_> {
-    /// A new file.
-    pub(super) fn begin_file(&mut self) {
-        self.spent.file = 0;
-    }
-
     /// A new call of the file.
     pub(super) fn begin_call(&mut self) {
         self.spent.looks = 0;
@@ -69,12 +76,11 @@ impl Evaluator<'_, '_> {
 
     /// Whether the current file has had its share.
     pub(super) fn is_file_spent(&self) -> bool {
-        self.spent.file > MOST_OF_A_FILE || self.spent.index > MOST_OF_AN_INDEX
+        self.spent.file > self.spent.most
     }
 
     fn may_go_on(&mut self) -> bool {
         self.spent.file += 1;
-        self.spent.index += 1;
         !self.is_file_spent()
     }
 }
@@ -120,6 +126,6 @@ mod tests {
             .collect();
         // Of the text with too many parts not even the host is known.
         assert_eq!(operations, [None, None, None, Some("GET /v1/charges".to_owned())]);
-        assert!(analysis.cut.is_empty() && analysis.too_large.is_empty());
+        assert!(analysis.cut.is_empty());
     }
 }

@@ -1,58 +1,93 @@
 //! Who calls whom, and functions that put a vendor's URL together from their parameters.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::eval::Evaluator;
+use super::reads::Reads;
 use super::sites::Found;
 use super::text::{Start, Text, start};
 use super::value::{FileId, Http, Value};
 use crate::parse::{Argument, CallId, Expr, ExprId, FunctionId};
 
-/// Functions whose one plain request to a vendor depends on their parameters, with that request.
-pub(super) type Wrappers = HashMap<(FileId, FunctionId), Wrapper>;
+/// What a first look at every call of one file finds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Survey {
+    /// Functions of the repository that it calls, with the calls, in source order.
+    pub(crate) calls: Vec<(FileId, FunctionId, ExprId)>,
+    /// Its functions whose one plain request to a vendor depends on their parameters. Ascending.
+    pub(crate) wrappers: Vec<(FunctionId, Wrapper)>,
+    /// What was read for this.
+    pub(crate) reads: Reads,
+    /// What it took.
+    pub(crate) spent: usize,
+}
 
 /// The one request of a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wrapper {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Wrapper {
     request: CallId,
     /// Whether even the host is a matter of its parameters.
     open: bool,
 }
 
-impl Evaluator<'_, '_> {
-    /// Looks at every call once: who calls which function, and which functions wrap a plain request.
-    pub(super) fn survey(&mut self) -> Wrappers {
+/// The surveys of all files.
+#[derive(Debug, Default)]
+pub(crate) struct Surveyed {
+    callers: FxHashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>,
+    wrappers: FxHashMap<(FileId, FunctionId), Wrapper>,
+}
+
+impl Surveyed {
+    /// Surveys in the order of the files.
+    pub(crate) fn new<'s>(surveys: impl Iterator<Item = &'s Survey>) -> Self {
+        let mut all = Self::default();
+        for (file, survey) in (0..).zip(surveys) {
+            for (target, function, call) in &survey.calls {
+                all.callers.entry((*target, *function)).or_default().push((file, *call));
+            }
+            all.wrappers.extend(survey.wrappers.iter().map(|(function, wrapper)| ((file, *function), *wrapper)));
+        }
+        all
+    }
+}
+
+impl<'w> Evaluator<'_, 'w> {
+    /// The calls of a function; none while files are surveyed.
+    pub(super) fn callers_of(&self, file: FileId, function: FunctionId) -> &'w [(FileId, ExprId)] {
+        let Some(surveyed) = self.surveyed else { return &[] };
+        self.world.note_callers(file, function);
+        surveyed.callers.get(&(file, function)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Looks at every call of a file once: which functions it calls, and which of its own wrap a plain request.
+    pub(super) fn survey(&mut self, file: FileId, left: usize) -> Survey {
+        self.begin_file(left);
         let world = self.world;
-        let mut callers: HashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>> = HashMap::new();
-        let mut wrappers = Wrappers::new();
-        let mut open = Wrappers::new();
-        let mut several = HashSet::new();
-        for (file, there) in (0..).zip(&world.files) {
-            self.begin_file();
-            for (at, call) in (0..).zip(&there.parsed.calls) {
-                let Expr::Call { callee, arguments, construct, .. } = there.parsed.expr(call.expr) else { continue };
-                self.begin_call();
-                let value = self.expr(file, *callee);
-                for alternative in value.alternatives() {
-                    match alternative {
-                        Value::Function(target, function) if !construct => {
-                            callers.entry((*target, *function)).or_default().push((file, call.expr));
-                        }
-                        Value::Class(target, class) if *construct => {
-                            let constructor = world.file(*target).parsed.classes[*class as usize].constructor;
-                            if let Some(constructor) = constructor {
-                                callers.entry((*target, constructor)).or_default().push((file, call.expr));
-                            }
-                        }
-                        other => {
-                            if let Some(function) = call.function
-                                && let Some(http) = self.as_http(other)
-                                && let Some(wrapper) = self.wraps(file, at, &http, arguments)
-                            {
-                                let all = if wrapper.open { &mut open } else { &mut wrappers };
-                                if all.insert((file, function), wrapper).is_some() {
-                                    several.insert((file, function, wrapper.open));
-                                }
+        let parsed = world.file(file).parsed;
+        let mut calls = Vec::new();
+        let mut wrappers = FxHashMap::default();
+        let mut open = FxHashMap::default();
+        let mut several = FxHashSet::default();
+        for (at, call) in (0..).zip(&parsed.calls) {
+            let Expr::Call { callee, arguments, construct, .. } = parsed.expr(call.expr) else { continue };
+            self.begin_call();
+            let value = self.expr(file, *callee);
+            for alternative in value.alternatives() {
+                match alternative {
+                    Value::Function(target, function) if !construct => calls.push((*target, *function, call.expr)),
+                    Value::Class(target, class) if *construct => {
+                        let constructor = world.file(*target).parsed.classes[*class as usize].constructor;
+                        calls.extend(constructor.map(|constructor| (*target, constructor, call.expr)));
+                    }
+                    other => {
+                        if let Some(function) = call.function
+                            && let Some(http) = self.as_http(other)
+                            && let Some(wrapper) = self.wraps(file, at, &http, arguments)
+                        {
+                            let all = if wrapper.open { &mut open } else { &mut wrappers };
+                            if all.insert(function, wrapper).is_some() {
+                                several.insert((function, wrapper.open));
                             }
                         }
                     }
@@ -60,14 +95,15 @@ impl Evaluator<'_, '_> {
             }
         }
         // Of several requests in one function a caller cannot be told which one it makes.
-        wrappers.retain(|(file, function), _| !several.contains(&(*file, *function, false)));
-        for ((file, function), wrapper) in open {
-            if !several.contains(&(file, function, true)) && !several.contains(&(file, function, false)) {
-                wrappers.entry((file, function)).or_insert(wrapper);
+        wrappers.retain(|function, _| !several.contains(&(*function, false)));
+        for (function, wrapper) in open {
+            if !several.contains(&(function, true)) && !several.contains(&(function, false)) {
+                wrappers.entry(function).or_insert(wrapper);
             }
         }
-        self.know_callers(callers);
-        wrappers
+        let mut wrappers: Vec<_> = wrappers.into_iter().collect();
+        wrappers.sort_unstable_by_key(|(function, _)| *function);
+        Survey { calls, wrappers, reads: world.reads(), spent: self.spent.of_file() }
     }
 
     /// What a request makes of the function around it, where it may reach a vendor.
@@ -85,15 +121,9 @@ impl Evaluator<'_, '_> {
     }
 
     /// The request that a call of a wrapper makes, where the wrapper alone does not say which.
-    pub(super) fn wrapped(
-        &mut self,
-        file: FileId,
-        value: &Value,
-        arguments: &[Argument],
-        wrappers: &Wrappers,
-    ) -> Option<Found> {
+    pub(super) fn wrapped(&mut self, file: FileId, value: &Value, arguments: &[Argument]) -> Option<Found> {
         let Value::Function(there, function) = *value else { return None };
-        let wrapper = *wrappers.get(&(there, function))?;
+        let wrapper = *self.surveyed?.wrappers.get(&(there, function))?;
         // Most callers of a request for anything ask something else.
         if wrapper.open
             && !arguments.iter().any(|argument| {

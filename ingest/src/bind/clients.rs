@@ -1,7 +1,8 @@
 //! The vendor clients of a repository: where each is made, and what it is pinned to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use sync_core::graph::{Client, short_hash};
 
 use super::value::FileId;
@@ -35,16 +36,22 @@ pub(super) enum Site {
 pub(super) struct Record {
     pub(super) client: Client,
     pub(super) host: Host,
-    /// Whether a snapshot names it: a construction always, a declaration where something is called on it.
-    pub(super) named: bool,
 }
 
-/// All clients found so far.
+/// The clients met while a file is looked at.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
-    records: Vec<Record>,
-    made_in: Vec<Option<FileId>>,
-    by_site: HashMap<Site, usize>,
+    records: Vec<Met>,
+    by_site: FxHashMap<Site, usize>,
+}
+
+#[derive(Debug)]
+struct Met {
+    record: Record,
+    /// The file that constructs it.
+    made_in: Option<FileId>,
+    /// Whether something is called on it.
+    named: bool,
 }
 
 impl Clients {
@@ -54,48 +61,53 @@ impl Clients {
             return *at;
         }
         let at = self.records.len();
-        self.records.push(make());
-        self.made_in.push(match site {
+        let made_in = match site {
             Site::Made(file, _) => Some(file),
             Site::Declared(..) | Site::Plain(..) => None,
-        });
+        };
+        self.records.push(Met { record: make(), made_in, named: false });
         self.by_site.insert(site, at);
         at
     }
 
     pub(super) fn get(&self, at: usize) -> &Record {
-        &self.records[at]
+        &self.records[at].record
     }
 
     /// The file that constructs a client.
     pub(super) fn made_in(&self, at: usize) -> Option<FileId> {
-        self.made_in[at]
+        self.records[at].made_in
     }
 
     pub(super) fn name(&mut self, at: usize) {
         self.records[at].named = true;
     }
 
-    /// What a snapshot says: one row an id, ascending. Where clients of one symbol differ in a version, it is unknown.
-    pub(super) fn finish(self) -> Vec<Client> {
-        let mut by_id: BTreeMap<String, Client> = BTreeMap::new();
-        for record in self.records.into_iter().filter(|record| record.named) {
-            let client = record.client;
-            match by_id.get_mut(&client.id) {
-                None => {
-                    by_id.insert(client.id.clone(), client);
-                }
-                Some(known) => {
-                    if known.api_version != client.api_version || known.api_version_source != client.api_version_source
-                    {
-                        known.api_version = None;
-                        "unknown".clone_into(&mut known.api_version_source);
-                    }
+    /// What a file adds to the clients of a snapshot: those that it constructs, and those that it calls something on.
+    pub(super) fn of_file(&mut self, file: FileId) -> Vec<Client> {
+        let all = std::mem::take(self).records.into_iter();
+        all.filter(|met| met.named || met.made_in == Some(file)).map(|met| met.record.client).collect()
+    }
+}
+
+/// What a snapshot says of the clients of its files: one row an id, ascending. Where clients of one symbol differ in a
+/// version, it is unknown.
+pub(crate) fn united(all: impl IntoIterator<Item = Client>) -> Vec<Client> {
+    let mut by_id: BTreeMap<String, Client> = BTreeMap::new();
+    for client in all {
+        match by_id.get_mut(&client.id) {
+            None => {
+                by_id.insert(client.id.clone(), client);
+            }
+            Some(known) => {
+                if known.api_version != client.api_version || known.api_version_source != client.api_version_source {
+                    known.api_version = None;
+                    "unknown".clone_into(&mut known.api_version_source);
                 }
             }
         }
-        by_id.into_values().collect()
     }
+    by_id.into_values().collect()
 }
 
 /// The id of a client: 8 bytes over where it is declared and whose it is.

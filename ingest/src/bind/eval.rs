@@ -1,10 +1,13 @@
 //! Where a value comes from: expressions, bindings, members and calls, evaluated across files.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::bounds::Spent;
 use super::callbacks::Given;
+use super::callers::Surveyed;
 use super::changes::Changes;
 use super::clients::Clients;
 use super::value::{FileId, Value, Vendor};
@@ -36,13 +39,17 @@ pub(super) struct Frame {
 }
 
 /// Evaluates; remembers every answer that no cycle cut short.
+///
+/// What it remembers it forgets at each file ([`Evaluator::begin_file`]): where a cycle is cut and where a bound is met
+/// depends on what was asked before, and what is found of a file is to depend on that file and those that it reads
+/// alone, so that it can be kept for the next index.
 pub(super) struct Evaluator<'p, 'w> {
     pub(super) world: &'w World<'p>,
     pub(super) catalog: &'p Catalog,
     pub(super) pins: &'p Pins,
     pub(super) clients: Clients,
-    pub(super) known: HashMap<Question, Value>,
-    pub(super) open: HashMap<Question, usize>,
+    pub(super) known: FxHashMap<Question, Value>,
+    pub(super) open: FxHashMap<Question, usize>,
     /// The outermost open question that an answer in the making depends on.
     pub(super) lowest: usize,
     pub(super) spent: Spent,
@@ -52,38 +59,51 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) reading: HashSet<(FileId, BindingId)>,
     /// Members of members being looked up.
     pub(super) nested: usize,
-    /// The calls of a function of the repository.
-    pub(super) callers: HashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>,
+    /// What the survey of all files found; nothing while that is made.
+    pub(super) surveyed: Option<&'w Surveyed>,
     /// A call whose arguments stand for the parameters of the function it calls, while that is looked into.
     pub(super) frame: Option<Frame>,
     /// The calls that functions are passed to, by file.
-    pub(super) given: HashMap<FileId, Rc<Given>>,
+    pub(super) given: FxHashMap<FileId, Rc<Given>>,
     /// What is assigned to members, by file.
-    pub(super) changes: HashMap<FileId, Rc<Changes>>,
+    pub(super) changes: FxHashMap<FileId, Rc<Changes>>,
     /// The call of a member of a call's result, by file.
-    pub(super) continued: HashMap<FileId, HashMap<ExprId, ExprId>>,
+    pub(super) continued: FxHashMap<FileId, FxHashMap<ExprId, ExprId>>,
 }
 
 impl<'p, 'w> Evaluator<'p, 'w> {
-    pub(super) fn new(world: &'w World<'p>, catalog: &'p Catalog, pins: &'p Pins) -> Self {
+    pub(super) fn new(
+        world: &'w World<'p>,
+        catalog: &'p Catalog,
+        pins: &'p Pins,
+        surveyed: Option<&'w Surveyed>,
+    ) -> Self {
         Self {
             world,
             catalog,
             pins,
             clients: Clients::default(),
-            known: HashMap::new(),
-            open: HashMap::new(),
+            known: FxHashMap::default(),
+            open: FxHashMap::default(),
             lowest: usize::MAX,
             spent: Spent::default(),
             properties: HashSet::new(),
             reading: HashSet::new(),
             nested: 0,
-            callers: HashMap::new(),
+            surveyed,
             frame: None,
-            given: HashMap::new(),
-            changes: HashMap::new(),
-            continued: HashMap::new(),
+            given: FxHashMap::default(),
+            changes: FxHashMap::default(),
+            continued: FxHashMap::default(),
         }
+    }
+
+    /// A new file, for which so much may be looked at.
+    pub(super) fn begin_file(&mut self, left: usize) {
+        self.world.begin_reads();
+        self.known.clear();
+        self.clients = Clients::default();
+        self.spent.begin_file(left);
     }
 
     /// The value of an expression.

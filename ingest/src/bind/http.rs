@@ -305,7 +305,7 @@ impl<'p> Evaluator<'p, '_> {
         // Requests that are answered in envelopes are another client than those that are not.
         let kind = envelope.as_ref().map(|envelope| format!("?{envelope}"));
         let client = Client {
-            id: clients::id(world.file(file).path, &qualified, ordinal, vendor, kind.as_deref()),
+            id: clients::id(world.path(file), &qualified, ordinal, vendor, kind.as_deref()),
             vendor: vendor.to_owned(),
             package: None,
             sdk_version: None,
@@ -315,7 +315,7 @@ impl<'p> Evaluator<'p, '_> {
             constructed_at: world.target(file, call.symbol),
             envelope,
         };
-        self.clients.at(site, || Record { client, host: Host::Own, named: false })
+        self.clients.at(site, || Record { client, host: Host::Own })
     }
 
     /// The value of a header that options give.

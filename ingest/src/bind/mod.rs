@@ -18,6 +18,7 @@ mod operation;
 mod parameters;
 mod pinned;
 mod query;
+mod reads;
 mod results;
 mod sites;
 #[cfg(test)]
@@ -28,12 +29,20 @@ mod value;
 mod world;
 mod written;
 
+use serde::{Deserialize, Serialize};
 use sync_core::graph::{CallSite, Client, Edge, Export, Import, Unresolved};
 
 use crate::analyze::Project;
+use crate::link::Links;
 use crate::parse::ExportValue;
 use eval::Evaluator;
+use value::FileId;
 use world::World;
+
+pub(crate) use bounds::MOST_OF_AN_INDEX;
+pub(crate) use callers::{Survey, Surveyed};
+pub(crate) use clients::united;
+pub(crate) use reads::Reads;
 
 /// What all files together say of one of them.
 #[derive(Debug, Default)]
@@ -43,21 +52,78 @@ pub(crate) struct Linked {
     pub(crate) edges: Vec<Edge>,
     pub(crate) unresolved: Vec<Unresolved>,
     pub(crate) call_sites: Vec<CallSite>,
-    /// Whether it takes more to follow than is looked at, so that call sites may be missing.
-    pub(crate) cut: bool,
 }
 
-/// Links and binds every file, in the order of the project, and finds the clients.
-pub(crate) fn bind(project: &Project<'_>) -> (Vec<Linked>, Vec<Client>) {
-    let world = World::new(project);
-    let mut evaluator = Evaluator::new(&world, project.catalog, project.pins);
-    let wrappers = evaluator.survey();
-    let mut all = Vec::with_capacity(world.files.len());
-    for (id, file) in (0..).zip(&world.files) {
-        evaluator.begin_file();
-        let call_sites = evaluator.call_sites(id, &wrappers);
-        let (edges, unresolved) = evaluator.edges(id);
-        let target = |name| file.targets.get(&name).map(|target: &u32| world.file(*target).path.to_owned());
+/// What binding a file found beside that, and what it read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bound {
+    /// Clients that it constructs or calls something on.
+    #[serde(with = "as_json")]
+    pub(crate) clients: Vec<Client>,
+    /// Whether it takes more to follow than is looked at, so that call sites may be missing.
+    pub(crate) cut: bool,
+    /// What was read for this.
+    pub(crate) reads: Reads,
+    /// What it took.
+    pub(crate) spent: usize,
+}
+
+/// Clients leave out what they do not have, which only a form with names can read back.
+mod as_json {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use sync_core::graph::Client;
+
+    pub(super) fn serialize<S: Serializer>(clients: &[Client], serializer: S) -> Result<S::Ok, S::Error> {
+        let text = if clients.is_empty() { Ok(String::new()) } else { serde_json::to_string(clients) };
+        text.map_err(S::Error::custom)?.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Client>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_str(&text).map_err(D::Error::custom) }
+    }
+}
+
+/// Binds the files of a project, in two passes: a survey of each, and then each with the surveys of all.
+pub(crate) struct Binder<'p> {
+    project: &'p Project<'p>,
+    world: World<'p>,
+}
+
+impl<'p> Binder<'p> {
+    /// The files of a project, with where the specifiers of each lead.
+    pub(crate) fn new(project: &'p Project<'p>, links: &'p [Links]) -> Self {
+        Self { project, world: World::new(project, links) }
+    }
+
+    /// Whether every name that was looked up is still defined where it was.
+    pub(crate) fn still_defines(&self, reads: &Reads) -> bool {
+        self.world.still_defines(reads)
+    }
+
+    /// Surveys files, one after the other.
+    pub(crate) fn surveyor(&self) -> impl FnMut(FileId, usize) -> Survey {
+        let mut evaluator = Evaluator::new(&self.world, self.project.catalog, self.project.pins, None);
+        move |file, left| evaluator.survey(file, left)
+    }
+
+    /// Binds files, one after the other.
+    pub(crate) fn bindery<'b>(&'b self, surveyed: &'b Surveyed) -> impl FnMut(FileId, usize) -> (Linked, Bound) + 'b {
+        let mut evaluator = Evaluator::new(&self.world, self.project.catalog, self.project.pins, Some(surveyed));
+        move |file, left| evaluator.bind(file, left)
+    }
+}
+
+impl Evaluator<'_, '_> {
+    fn bind(&mut self, id: FileId, left: usize) -> (Linked, Bound) {
+        self.begin_file(left);
+        let world = self.world;
+        let file = world.file(id);
+        let call_sites = self.call_sites(id);
+        let (edges, unresolved) = self.edges(id);
+        let target = |name| file.targets.get(&name).map(|target: &u32| world.path(*target).to_owned());
         let text = |name| file.parsed.name(name).to_owned();
         let imports = file.parsed.imports.iter().map(|import| Import {
             specifier: text(import.specifier),
@@ -72,8 +138,9 @@ pub(crate) fn bind(project: &Project<'_>) -> (Vec<Linked>, Vec<Client>) {
                 _ => None,
             },
         });
-        let (imports, exports) = (imports.collect(), exports.collect());
-        all.push(Linked { imports, exports, edges, unresolved, call_sites, cut: evaluator.is_file_spent() });
+        let linked = Linked { imports: imports.collect(), exports: exports.collect(), edges, unresolved, call_sites };
+        let clients = self.clients.of_file(id);
+        let (cut, spent) = (self.is_file_spent(), self.spent.of_file());
+        (linked, Bound { clients, cut, reads: world.reads(), spent })
     }
-    (all, evaluator.clients.finish())
 }

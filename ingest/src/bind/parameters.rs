@@ -1,6 +1,6 @@
 //! What a parameter is: by its type, its default, the framework that calls it, or its callers.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
 use super::value::{FileId, Value};
@@ -92,13 +92,6 @@ impl Evaluator<'_, '_> {
         answer
     }
 
-    /// Who calls whom, so that parameters without a type can be what all callers give. Answers until here were made
-    /// without knowing that.
-    pub(super) fn know_callers(&mut self, callers: HashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>) {
-        self.callers = callers;
-        self.known.clear();
-    }
-
     /// What the callers of a function give for a parameter: a vendor's value where all of them give one (tests aside),
     /// else the one thing that they all give.
     pub(super) fn given_by_callers(
@@ -110,10 +103,10 @@ impl Evaluator<'_, '_> {
         line: u32,
     ) -> Value {
         let world = self.world;
-        let Some(callers) = self.callers.get(&(file, function)) else { return Value::Unknown };
-        let tests_too = world.file(file).is_test;
+        let callers = self.callers_of(file, function);
+        let tests_too = world.is_test(file);
         let callers: Vec<_> =
-            callers.iter().copied().filter(|(caller, _)| tests_too || !world.file(*caller).is_test).collect();
+            callers.iter().copied().filter(|(caller, _)| tests_too || !world.is_test(*caller)).collect();
         if callers.len() > MOST_CALLERS {
             return Value::Unknown;
         }
@@ -146,7 +139,7 @@ impl Evaluator<'_, '_> {
         self.continued
             .entry(file)
             .or_insert_with(|| {
-                let mut continued = HashMap::new();
+                let mut continued = FxHashMap::default();
                 for call in &parsed.calls {
                     if let Expr::Call { callee, .. } = parsed.expr(call.expr)
                         && let Expr::Member(object, _) = parsed.expr(*callee)

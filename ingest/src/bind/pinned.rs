@@ -25,7 +25,6 @@ impl Evaluator<'_, '_> {
             _ => None,
         };
         let mut record = self.record(vendor, package, file, symbol);
-        record.named = true;
         if let Some(options) = options {
             if let Some(key) = &package.client_options.api_version
                 && let Some((there, value)) = self.option(file, options, key)
@@ -127,7 +126,7 @@ impl Evaluator<'_, '_> {
     fn record(&mut self, vendor: &Vendor, package: &Package, file: FileId, symbol: Option<SymbolIndex>) -> Record {
         let module = self.catalog.module(&vendor.specifier);
         let pinned_as = module.map_or(package.name.as_str(), |module| module.pinned_as.as_str());
-        let path = self.world.file(file).path;
+        let path = self.world.path(file);
         let pinned = self.pins.sdk_version(path, pinned_as);
         let edition = module.map_or(0, |module| self.catalog.edition(module, pinned.version.as_deref()));
         let (qualified, ordinal) = match self.world.symbol(file, symbol) {
@@ -149,7 +148,6 @@ impl Evaluator<'_, '_> {
                 envelope: package.editions.get(edition).and_then(|edition| edition.envelope.clone()),
             },
             host: Host::Own,
-            named: false,
         }
     }
 

@@ -89,10 +89,10 @@ impl<'p> Evaluator<'p, '_> {
         if depth >= DEEPEST || path.len() > LONGEST || returns != 1 || !all.open.insert((file, function)) {
             return false;
         }
-        let callers = self.callers.get(&(file, function)).cloned().unwrap_or_default();
+        let callers = self.callers_of(file, function);
         // A function that nobody calls may be called from where nobody looks.
         let all_known = it.closed && (1..=MOST_CALLERS).contains(&callers.len());
-        for (there, caller) in callers.into_iter().take(MOST_CALLERS) {
+        for (there, caller) in callers.iter().copied().take(MOST_CALLERS) {
             let parsed = world.file(there).parsed;
             if let Some(caller) = call_of(parsed, caller).and_then(|at| parsed.calls.get(at as usize))
                 && !std::ptr::eq(caller, call)

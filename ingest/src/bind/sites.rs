@@ -8,7 +8,6 @@ use sync_core::graph::{CallSite, Context, EvidenceStep};
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
 
-use super::callers::Wrappers;
 use super::clients::Host;
 use super::eval::Evaluator;
 use super::keys::Keys;
@@ -78,7 +77,7 @@ struct Collector<'p> {
 
 impl<'p> Evaluator<'p, '_> {
     /// The call sites of a file, in source order.
-    pub(super) fn call_sites(&mut self, file: FileId, wrappers: &Wrappers) -> Vec<CallSite> {
+    pub(super) fn call_sites(&mut self, file: FileId) -> Vec<CallSite> {
         let parsed = self.world.file(file).parsed;
         let mut collector =
             Collector { file, parsed, continued: continued(parsed), ordinals: HashMap::new(), sites: Vec::new() };
@@ -101,7 +100,7 @@ impl<'p> Evaluator<'p, '_> {
                 }
                 None => self
                     .called_vendor(file, call, &value, arguments, &collector.continued)
-                    .or_else(|| self.wrapped(file, &value, arguments, wrappers)),
+                    .or_else(|| self.wrapped(file, &value, arguments)),
             };
             let found = found.map(|found| if self.is_call_spent() { found.cut() } else { found });
             match found {
@@ -303,7 +302,7 @@ impl<'p> Evaluator<'p, '_> {
         let Some(module) = self.catalog.module(&vendor.specifier) else { return 0 };
         let pinned = match vendor.client {
             Some(client) => self.clients.get(client).client.sdk_version.clone(),
-            None => self.pins.sdk_version(self.world.file(file).path, &module.pinned_as).version,
+            None => self.pins.sdk_version(self.world.path(file), &module.pinned_as).version,
         };
         self.catalog.edition(module, pinned.as_deref())
     }
@@ -386,7 +385,7 @@ impl<'p> Evaluator<'p, '_> {
             response_complete,
             call_hash: format!("{:016x}", call.hash),
             binding_source: Rung::Static,
-            context: if self.world.file(collector.file).is_test { Context::Test } else { Context::Code },
+            context: if self.world.is_test(collector.file) { Context::Test } else { Context::Code },
             evidence,
         });
     }

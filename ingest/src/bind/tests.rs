@@ -7,15 +7,24 @@ mod http;
 mod negatives;
 mod sites;
 
-use sync_core::graph::{CallSite, FileFacts};
+use sync_core::graph::{self, CallSite, Client, FileFacts};
 
-use crate::analyze::{Analysis, Project, analyze};
+use crate::analyze::{Before, Line, Project, Source, analyze};
 use crate::catalog::Catalog;
 use crate::language::Language;
 use crate::manifests::Manifests;
 use crate::parse::parse;
 use crate::pins::Pins;
 use crate::walk::SourceEntry;
+
+/// What a snapshot says of a repository.
+#[derive(Debug, PartialEq)]
+pub(super) struct Analysis {
+    pub(super) files: Vec<FileFacts>,
+    pub(super) clients: Vec<Client>,
+    /// Files of which not everything was looked at.
+    pub(super) cut: Vec<String>,
+}
 
 /// Analyses a repository given as paths and texts; manifests are told by their names.
 pub(super) fn analysed(files: &[(&str, &str)]) -> Analysis {
@@ -33,7 +42,7 @@ pub(super) fn analysed(files: &[(&str, &str)]) -> Analysis {
                     content_hash: "0".repeat(40),
                     bytes: text.len() as u64,
                 };
-                sources.push((entry, parsed));
+                sources.push(Source::parsed(entry, Box::new(parsed)));
             }
             None => {
                 manifests.files.insert(path.to_owned(), text.as_bytes().to_vec());
@@ -42,7 +51,17 @@ pub(super) fn analysed(files: &[(&str, &str)]) -> Analysis {
     }
     let (pins, _) = Pins::read(&manifests);
     let catalog = Catalog::embedded().unwrap();
-    analyze(&Project { files: &sources, manifests: &manifests, pins: &pins, catalog }).unwrap()
+    let project = Project::new(&sources, &manifests, &pins, catalog);
+    let found = analyze(&project, &Before::default()).unwrap();
+    let all = || sources.iter().zip(&found.files);
+    let cut =
+        all().filter(|(_, found)| found.analyzed.bound.cut).map(|(source, _)| source.entry.path.clone()).collect();
+    let facts = all().map(|(_, found)| {
+        let Line::New(line) = &found.line else { panic!("a line") };
+        let Ok(graph::Line::File(facts)) = serde_json::from_slice(&line.bytes) else { panic!("facts") };
+        *facts
+    });
+    Analysis { files: facts.collect(), clients: found.clients, cut }
 }
 
 fn sites(analysis: &Analysis) -> Vec<(&str, &CallSite)> {

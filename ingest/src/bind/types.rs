@@ -127,7 +127,7 @@ impl Evaluator<'_, '_> {
 
     fn imported_type(&mut self, file: FileId, specifier: Name, name: &str, path: &[String]) -> Value {
         let here = self.world.file(file);
-        let own = here.published.get(&specifier).map(String::as_str).filter(|own| self.catalog.module(own).is_some());
+        let own = here.published.get(&specifier).copied().filter(|own| self.catalog.module(own).is_some());
         let Some(target) = here.targets.get(&specifier).copied().filter(|_| own.is_none()) else {
             let specifier = own.unwrap_or_else(|| here.parsed.name(specifier));
             let name = match (name, path) {

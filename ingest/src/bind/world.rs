@@ -1,86 +1,126 @@
 //! All files of a project with their imports resolved, and exports followed through any chain of re-exports.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use sync_core::graph::Symbol;
 
+use super::reads::{Noted, Reads};
 use super::value::FileId;
 use crate::analyze::Project;
-use crate::link::Modules;
-use crate::parse::{ExportValue, Name, ParsedFile, SymbolIndex};
+use crate::link::Links;
+use crate::parse::{ExportValue, FunctionId, Name, ParsedFile, SymbolIndex};
 
 /// Re-exports of re-exports, followed this far.
 const LONGEST_CHAIN: usize = 64;
 
 /// A file among others.
 pub(super) struct File<'p> {
-    pub(super) path: &'p str,
     pub(super) parsed: &'p ParsedFile,
     /// Files that its specifiers lead to.
-    pub(super) targets: HashMap<Name, FileId>,
+    pub(super) targets: FxHashMap<Name, FileId>,
     /// Specifiers that name a package which the repository publishes, or its built entry, with what others import.
-    pub(super) published: HashMap<Name, String>,
-    exports: HashMap<&'p str, Vec<usize>>,
-    pub(super) is_test: bool,
+    pub(super) published: FxHashMap<Name, &'p str>,
+    exports: FxHashMap<&'p str, Vec<usize>>,
 }
 
 /// Where an exported name is defined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Definition {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Definition {
     pub(super) file: FileId,
     /// Position among that file's exports.
     pub(super) export: usize,
 }
 
-/// All files.
+impl Definition {
+    /// Gives the file its new position.
+    pub(super) fn moved(&mut self, to: impl Fn(FileId) -> FileId) {
+        self.file = to(self.file);
+    }
+}
+
+/// All files. Each is looked up when it is first read, and what one file's answers read is noted.
 pub(super) struct World<'p> {
-    pub(super) files: Vec<File<'p>>,
+    project: &'p Project<'p>,
+    links: &'p [Links],
+    files: Vec<OnceCell<File<'p>>>,
+    reads: RefCell<Noted>,
+    /// What was looked up, by file and name.
+    sought: RefCell<Vec<FxHashMap<String, Rc<Sought>>>>,
 }
 
 impl<'p> World<'p> {
-    /// Resolves every import of a project.
-    pub(super) fn new(project: &Project<'p>) -> Self {
-        let paths: Vec<&str> = project.files.iter().map(|(entry, _)| entry.path.as_str()).collect();
-        let mut modules = Modules::new(&paths, &project.manifests.files);
-        let files = project
-            .files
-            .iter()
-            .map(|(entry, parsed)| {
-                let mut targets = HashMap::new();
-                let mut published = HashMap::new();
-                for import in &parsed.imports {
-                    if let Some(own) = modules.published(&entry.path, parsed.name(import.specifier)) {
-                        published.insert(import.specifier, own);
-                    }
-                    if let Some(target) = modules.resolve(&entry.path, parsed.name(import.specifier)) {
-                        targets.insert(import.specifier, target);
-                    }
-                }
-                for mock in &parsed.mocks {
-                    if let Some(target) = modules.resolve(&entry.path, parsed.name(*mock)) {
-                        targets.insert(*mock, target);
-                    }
-                }
-                let mut exports: HashMap<&str, Vec<usize>> = HashMap::new();
-                for (at, export) in parsed.exports.iter().enumerate() {
-                    exports.entry(parsed.name(export.name)).or_default().push(at);
-                }
-                File { path: &entry.path, parsed, targets, published, exports, is_test: is_test(&entry.path) }
-            })
-            .collect();
-        Self { files }
+    /// The files of a project, with where their specifiers lead.
+    pub(super) fn new(project: &'p Project<'p>, links: &'p [Links]) -> Self {
+        let files = project.files.iter().map(|_| OnceCell::new()).collect();
+        let sought = project.files.iter().map(|_| FxHashMap::default()).collect();
+        let reads = RefCell::new(Noted::new(project.files.len()));
+        Self { project, links, files, reads, sought: RefCell::new(sought) }
     }
 
+    /// Notes that it was asked who calls a function.
+    pub(super) fn note_callers(&self, file: FileId, function: FunctionId) {
+        self.reads.borrow_mut().callers((file, function));
+    }
+
+    /// Notes reads of one file's answers from here on.
+    pub(super) fn begin_reads(&self) {
+        self.reads.borrow_mut().clear();
+    }
+
+    /// Which files were read since.
+    pub(super) fn reads(&self) -> Reads {
+        self.reads.borrow().reads()
+    }
+
+    /// A file with all that is known of it.
     pub(super) fn file(&self, id: FileId) -> &File<'p> {
-        &self.files[id as usize]
+        self.reads.borrow_mut().whole(id);
+        self.unnoted(id)
+    }
+
+    /// Where a file is; that depends on nothing in it.
+    pub(super) fn path(&self, id: FileId) -> &'p str {
+        &self.project.files[id as usize].entry.path
+    }
+
+    /// Whether a file is of tests, stories, mocks or fixtures.
+    pub(super) fn is_test(&self, id: FileId) -> bool {
+        is_test(self.path(id))
+    }
+
+    fn unnoted(&self, id: FileId) -> &File<'p> {
+        let at = id as usize;
+        self.files[at].get_or_init(|| {
+            let parsed = self.project.facts(at);
+            let mut targets = FxHashMap::default();
+            let mut published = FxHashMap::default();
+            let imported = parsed.imports.iter().map(|import| import.specifier);
+            for specifier in imported.chain(parsed.mocks.iter().copied()) {
+                let Some(link) = self.links[at].get(parsed.name(specifier)) else { continue };
+                if let Some(own) = &link.published {
+                    published.insert(specifier, own.as_str());
+                }
+                if let Some(target) = link.target {
+                    targets.insert(specifier, target);
+                }
+            }
+            let mut exports: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+            for (at, export) in parsed.exports.iter().enumerate() {
+                exports.entry(parsed.name(export.name)).or_default().push(at);
+            }
+            File { parsed, targets, published, exports }
+        })
     }
 
     /// `path#qualified#ordinal` of a symbol; of the file itself where there is none.
     pub(super) fn target(&self, file: FileId, symbol: Option<SymbolIndex>) -> String {
-        let file = self.file(file);
-        match symbol.and_then(|symbol| file.parsed.symbols.get(symbol as usize)) {
-            Some(symbol) => format!("{}#{}#{}", file.path, symbol.qualified, symbol.ordinal),
-            None => format!("{}##0", file.path),
+        let path = self.path(file);
+        match self.symbol(file, symbol) {
+            Some(symbol) => format!("{path}#{}#{}", symbol.qualified, symbol.ordinal),
+            None => format!("{path}##0"),
         }
     }
 
@@ -91,48 +131,39 @@ impl<'p> World<'p> {
     /// Where a name that a file exports is defined: in the file itself, or behind re-exports. What leads to a package
     /// is defined where it is re-exported. `None` where it is missing, or where two stars disagree.
     pub(super) fn definition(&self, file: FileId, name: &str) -> Option<Definition> {
-        self.search(file, name, &mut HashSet::new(), 0)
+        let sought = self.sought(file, name);
+        let mut reads = self.reads.borrow_mut();
+        if sought.surfaces == [file] && sought.found.is_some() {
+            reads.whole(file);
+        } else {
+            for file in &sought.surfaces {
+                reads.surface(*file);
+            }
+            reads.definition(file, name, sought.found);
+        }
+        sought.found
     }
 
-    fn search(
-        &self,
-        file: FileId,
-        name: &str,
-        visited: &mut HashSet<(FileId, String)>,
-        depth: usize,
-    ) -> Option<Definition> {
-        if depth > LONGEST_CHAIN || !visited.insert((file, name.to_owned())) {
-            return None;
+    /// Whether every name that was looked up is still defined where it was.
+    pub(super) fn still_defines(&self, reads: &Reads) -> bool {
+        reads
+            .definitions
+            .iter()
+            .all(|(file, name, found)| (*file as usize) < self.files.len() && self.sought(*file, name).found == *found)
+    }
+
+    fn sought(&self, file: FileId, name: &str) -> Rc<Sought> {
+        if let Some(known) = self.sought.borrow()[file as usize].get(name) {
+            return Rc::clone(known);
         }
-        let here = self.file(file);
-        // Of a name that is assigned several times the first says what it is.
-        if let Some(at) = here.exports.get(name).and_then(|exports| exports.first()) {
-            let export = &here.parsed.exports[*at];
-            if let ExportValue::From { specifier, name: there } = export.value
-                && let Some(target) = here.targets.get(&specifier)
-                && here.parsed.name(there) != "*"
-            {
-                return self.search(*target, here.parsed.name(there), visited, depth + 1);
-            }
-            return Some(Definition { file, export: *at });
-        }
-        if name == "default" || name == "=" {
-            // The default of a CommonJS module is all that it exports.
-            let whole = here.exports.get("=").and_then(|exports| exports.first());
-            return whole.map(|at| Definition { file, export: *at });
-        }
-        let mut found: Option<Definition> = None;
-        for at in here.exports.get("*").map_or(&[][..], Vec::as_slice) {
-            let ExportValue::From { specifier, .. } = here.parsed.exports[*at].value else { continue };
-            let Some(target) = here.targets.get(&specifier) else { continue };
-            if let Some(definition) = self.search(*target, name, visited, depth + 1) {
-                if found.is_some_and(|known| known != definition) {
-                    return None;
-                }
-                found = Some(definition);
-            }
-        }
-        found
+        let mut search = Search { world: self, visited: FxHashSet::default(), surfaces: Vec::new() };
+        let found = search.run(file, name, 0);
+        let mut surfaces = search.surfaces;
+        surfaces.sort_unstable();
+        surfaces.dedup();
+        let sought = Rc::new(Sought { found, surfaces });
+        self.sought.borrow_mut()[file as usize].insert(name.to_owned(), Rc::clone(&sought));
+        sought
     }
 
     /// Specifiers that a file takes everything from and that lead to packages.
@@ -147,6 +178,58 @@ impl<'p> World<'p> {
                 _ => None,
             })
             .collect()
+    }
+}
+
+/// What came of looking for a name.
+#[derive(Debug)]
+struct Sought {
+    found: Option<Definition>,
+    /// The files whose exports were looked at, ascending.
+    surfaces: Vec<FileId>,
+}
+
+struct Search<'w, 'p> {
+    world: &'w World<'p>,
+    visited: FxHashSet<(FileId, &'w str)>,
+    surfaces: Vec<FileId>,
+}
+
+impl<'w> Search<'w, '_> {
+    fn run(&mut self, file: FileId, name: &'w str, depth: usize) -> Option<Definition> {
+        if depth > LONGEST_CHAIN || !self.visited.insert((file, name)) {
+            return None;
+        }
+        self.surfaces.push(file);
+        let here = self.world.unnoted(file);
+        // Of a name that is assigned several times the first says what it is.
+        if let Some(at) = here.exports.get(name).and_then(|exports| exports.first()) {
+            let export = &here.parsed.exports[*at];
+            if let ExportValue::From { specifier, name: there } = export.value
+                && let Some(target) = here.targets.get(&specifier)
+                && here.parsed.name(there) != "*"
+            {
+                return self.run(*target, here.parsed.name(there), depth + 1);
+            }
+            return Some(Definition { file, export: *at });
+        }
+        if name == "default" || name == "=" {
+            // The default of a CommonJS module is all that it exports.
+            let whole = here.exports.get("=").and_then(|exports| exports.first());
+            return whole.map(|at| Definition { file, export: *at });
+        }
+        let mut found: Option<Definition> = None;
+        for at in here.exports.get("*").map_or(&[][..], Vec::as_slice) {
+            let ExportValue::From { specifier, .. } = here.parsed.exports[*at].value else { continue };
+            let Some(target) = here.targets.get(&specifier) else { continue };
+            if let Some(definition) = self.run(*target, name, depth + 1) {
+                if found.is_some_and(|known| known != definition) {
+                    return None;
+                }
+                found = Some(definition);
+            }
+        }
+        found
     }
 }
 

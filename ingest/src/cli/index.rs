@@ -175,9 +175,12 @@ fn tell(summary: &IndexSummary) {
         let _ = writeln!(stderr, "warning: {problem}; next: {next}");
     }
     if stderr.is_terminal() {
-        let (end, parsed) = (&summary.end, summary.parsed);
+        let (end, parsed, bound) = (&summary.end, summary.parsed, summary.bound);
         let (files, symbols, call_sites) = (end.files, end.symbols, end.call_sites);
-        let _ = writeln!(stderr, "{files} files ({parsed} parsed), {symbols} symbols, {call_sites} call sites");
+        let _ = writeln!(
+            stderr,
+            "{files} files ({parsed} parsed, {bound} bound), {symbols} symbols, {call_sites} call sites"
+        );
     }
 }
 

@@ -11,14 +11,68 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use oxc_resolver::{ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
+use serde::{Deserialize, Serialize};
 
 use crate::manifests::Manifests;
+use crate::parse::ParsedFile;
 use crate::pins::Problem;
 use crate::reason::Reason;
 use configs::Configs;
 pub(crate) use configs::limits;
 use tree::Tree;
 use workspace::{Workspace, bare_path};
+
+/// Where the specifiers of one file lead.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Links(Vec<Link>);
+
+/// Where a specifier leads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Link {
+    /// As written.
+    pub(crate) specifier: String,
+    /// The file, by its position in the project; nothing for packages and what is missing.
+    pub(crate) target: Option<u32>,
+    /// What others import for it, where it names a package that the repository publishes, or the built entry of one.
+    pub(crate) published: Option<String>,
+}
+
+impl Links {
+    /// Where a specifier leads, if it is one of the file's.
+    pub(crate) fn get(&self, specifier: &str) -> Option<&Link> {
+        let at = self.0.binary_search_by(|link| link.specifier.as_str().cmp(specifier)).ok()?;
+        self.0.get(at)
+    }
+
+    /// All specifiers, ascending.
+    pub(crate) fn specifiers(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|link| link.specifier.as_str())
+    }
+
+    /// Where these specifiers lead, if all of them are known.
+    pub(crate) fn of<'s>(&self, specifiers: impl Iterator<Item = &'s str>) -> Option<Self> {
+        specifiers.map(|specifier| self.get(specifier).cloned()).collect::<Option<Vec<_>>>().map(Self::sorted)
+    }
+
+    fn sorted(mut links: Vec<Link>) -> Self {
+        links.sort_by(|a, b| a.specifier.cmp(&b.specifier));
+        links.dedup_by(|a, b| a.specifier == b.specifier);
+        Self(links)
+    }
+
+    /// Gives each target its new position.
+    pub(crate) fn moved(&mut self, to: impl Fn(u32) -> u32) {
+        for target in self.0.iter_mut().filter_map(|link| link.target.as_mut()) {
+            *target = to(*target);
+        }
+    }
+}
+
+/// What a file names as modules: what it imports, and what it replaces by mocks.
+pub(crate) fn specifiers(parsed: &ParsedFile) -> impl Iterator<Item = &str> {
+    let names = parsed.imports.iter().map(|import| import.specifier).chain(parsed.mocks.iter().copied());
+    names.map(|name| parsed.name(name))
+}
 
 /// Endings tried where a specifier has none, the likeliest first.
 const EXTENSIONS: [&str; 10] = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", ".json"];
@@ -60,8 +114,18 @@ impl Modules {
         Self { files, resolver, plain, links, workspace, known: HashMap::new() }
     }
 
+    /// Where each of the specifiers of a file leads.
+    pub(crate) fn links<'s>(&mut self, from: &str, specifiers: impl Iterator<Item = &'s str>) -> Links {
+        let link = |specifier: &str| Link {
+            specifier: specifier.to_owned(),
+            target: self.resolve(from, specifier),
+            published: self.published(from, specifier),
+        };
+        Links::sorted(specifiers.map(link).collect())
+    }
+
     /// The file that a specifier in a file leads to; `None` for packages and what is missing.
-    pub(crate) fn resolve(&mut self, from: &str, specifier: &str) -> Option<u32> {
+    fn resolve(&mut self, from: &str, specifier: &str) -> Option<u32> {
         let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
         if let Some(found) = self.known.get(folder).and_then(|known| known.get(specifier)) {
             return *found;
@@ -73,7 +137,7 @@ impl Modules {
 
     /// The package of this repository that a specifier in a file stands for, as others import it: by its name, or by
     /// the path of its built entry, which is not in the tree. `None` for packages that are not published.
-    pub(crate) fn published(&self, from: &str, specifier: &str) -> Option<String> {
+    fn published(&self, from: &str, specifier: &str) -> Option<String> {
         if let Some((package, _)) = self.workspace.named(specifier) {
             return (!package.private).then(|| specifier.to_owned());
         }

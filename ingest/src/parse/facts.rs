@@ -79,7 +79,7 @@ impl ParsedFile {
 }
 
 /// Which parser read a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Parser {
     /// oxc with scope analysis.
     #[default]
@@ -110,7 +110,7 @@ pub struct ImportFact {
 }
 
 /// An exported name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExportFact {
     /// As importers write it: `default`, a name, `*` for a star re-export, `=` for the whole of `module.exports`.
     pub name: Name,
@@ -121,7 +121,7 @@ pub struct ExportFact {
 }
 
 /// Where an exported value is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ExportValue {
     /// A variable, function, class or import of this file.
     Binding(BindingId),
@@ -156,7 +156,7 @@ pub struct Binding {
 }
 
 /// An assignment to a name or to a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Write {
     /// What is assigned.
     pub value: ExprId,
@@ -167,7 +167,7 @@ pub struct Write {
 }
 
 /// A step of a destructuring pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Step {
     /// A property.
     Member(Name),
@@ -180,7 +180,7 @@ pub enum Step {
 }
 
 /// Where the value of a binding comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Origin {
     /// Not known.
     Unknown,
@@ -204,7 +204,7 @@ pub enum Origin {
 }
 
 /// An argument of a call or an element of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Argument {
     /// The value.
     pub value: ExprId,
@@ -213,7 +213,7 @@ pub struct Argument {
 }
 
 /// A property of an object literal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Property {
     /// `key: value`, a method or a shorthand.
     Named(Name, ExprId),
@@ -224,7 +224,7 @@ pub enum Property {
 }
 
 /// A part of a text that is put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TextPart {
     /// Kept text.
     Text(Name),
@@ -235,7 +235,7 @@ pub enum TextPart {
 }
 
 /// An expression, as far as a client value, a URL or an argument's keys can pass through it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Expr {
     /// Anything else.
     Unknown,
@@ -293,7 +293,7 @@ pub enum Expr {
 }
 
 /// What a type reference starts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TypeRoot {
     /// A name of this file.
     Binding(BindingId),
@@ -304,7 +304,7 @@ pub enum TypeRoot {
 }
 
 /// A type as declared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Type {
     /// Anything else, primitives included.
     Unknown,
@@ -329,7 +329,7 @@ pub enum Type {
 }
 
 /// A parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Parameter {
     /// Declared type.
     pub ty: Option<TypeId>,
@@ -338,7 +338,7 @@ pub struct Parameter {
 }
 
 /// A function, method or arrow.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// Parameters in order; a rest parameter is not among them.
     pub parameters: Vec<Parameter>,
@@ -389,7 +389,7 @@ pub struct Member {
 }
 
 /// What a class member is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MemberKind {
     /// A field or a constructor parameter property.
     Field(Option<TypeId>, Option<ExprId>),
@@ -425,7 +425,7 @@ pub struct CallFact {
 }
 
 /// How a value is used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Uses {
     /// What is read of it, sorted by path.
     pub reads: Vec<ReadFact>,
@@ -436,7 +436,7 @@ pub struct Uses {
 }
 
 /// A read of a part of a value.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ReadFact {
     /// Dotted names; `[]` is an element of a list, `name()` the result of a method.
     pub path: String,

@@ -12,6 +12,7 @@ mod jsdoc;
 mod lower;
 mod modules;
 mod positions;
+mod stamps;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -27,6 +28,7 @@ use oxc_span::SourceType;
 use crate::language::Language;
 
 pub use facts::*;
+pub(crate) use stamps::Stamps;
 pub(crate) use text::digest;
 
 /// Why a file has no facts.

@@ -1,8 +1,9 @@
 //! What the cache keeps of a file: its size and what a child said of it, or why it is no source.
 
 use super::{Outcome, Reply};
+use crate::language::Language;
 use crate::reason::Reason;
-use crate::walk::{Candidate, SourceEntry};
+use crate::walk::SourceEntry;
 
 /// Why a file is no source, as it is kept: a byte in place of everything else.
 const SKIPPED: [Reason; 3] = [Reason::Binary, Reason::Generated, Reason::LfsPointer];
@@ -20,17 +21,13 @@ pub(super) fn replied(bytes: u64, reply: &[u8]) -> Vec<u8> {
     payload
 }
 
-/// What was kept, as an outcome of this candidate.
-pub(super) fn outcome(payload: &[u8], candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
+/// What was kept, as an outcome of this file.
+pub(super) fn outcome(payload: &[u8], path: String, language: Language, content_hash: &str) -> Option<Outcome> {
     if let [skipped] = payload {
         return SKIPPED.get(usize::from(*skipped)).map(|reason| Outcome::of_content(*reason));
     }
     let (bytes, reply) = payload.split_first_chunk::<8>()?;
-    let entry = SourceEntry {
-        path: candidate.path.clone(),
-        language: candidate.language,
-        content_hash: content_hash.to_owned(),
-        bytes: u64::from_le_bytes(*bytes),
-    };
+    let entry =
+        SourceEntry { path, language, content_hash: content_hash.to_owned(), bytes: u64::from_le_bytes(*bytes) };
     Some(postcard::from_bytes::<Reply>(reply).ok()?.outcome(entry))
 }

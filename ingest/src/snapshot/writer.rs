@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use sync_core::graph::{End, FileFacts, Header, Skipped};
 
@@ -19,6 +19,43 @@ enum LineRef<'a> {
     End(&'a End),
 }
 
+/// The line of one file, as it is written, and what is counted of it.
+#[derive(Debug, Clone)]
+pub struct FileLine {
+    /// With its line feed.
+    pub bytes: Vec<u8>,
+    /// What it holds.
+    pub counts: LineCounts,
+}
+
+/// What the line of one file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineCounts {
+    /// Symbols.
+    pub symbols: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Unresolved calls.
+    pub unresolved: u64,
+    /// Call sites.
+    pub call_sites: u64,
+}
+
+impl FileLine {
+    /// The line of sealed facts.
+    pub fn new(facts: &FileFacts) -> Result<Self, WriteError> {
+        let mut bytes = Vec::new();
+        encode(&facts.path, &LineRef::File(facts), &mut bytes)?;
+        let counts = LineCounts {
+            symbols: facts.symbols.len() as u64,
+            edges: facts.edges.len() as u64,
+            unresolved: facts.unresolved.len() as u64,
+            call_sites: facts.call_sites.len() as u64,
+        };
+        Ok(Self { bytes, counts })
+    }
+}
+
 /// Writes one snapshot: the header when made, then skipped paths, then files, each ascending by path, then
 /// [`Writer::finish`]. The bytes are a function of what is written.
 pub struct Writer<'a> {
@@ -27,7 +64,6 @@ pub struct Writer<'a> {
     counts: End,
     last_skipped: Option<String>,
     last_file: Option<String>,
-    line: Vec<u8>,
 }
 
 /// A snapshot that could not be written.
@@ -65,8 +101,7 @@ impl<'a> Writer<'a> {
     pub fn new(out: &'a mut dyn Write, header: &Header) -> Result<Self, WriteError> {
         let counts =
             End { files: 0, skipped: 0, symbols: 0, edges: 0, unresolved: 0, call_sites: 0, sha256: String::new() };
-        let mut writer =
-            Self { out, digest: Sha256::new(), counts, last_skipped: None, last_file: None, line: Vec::new() };
+        let mut writer = Self { out, digest: Sha256::new(), counts, last_skipped: None, last_file: None };
         writer.write_line("header", &LineRef::Header(header))?;
         Ok(writer)
     }
@@ -85,16 +120,22 @@ impl<'a> Writer<'a> {
 
     /// Writes the sealed facts of a file.
     pub fn file(&mut self, facts: &FileFacts) -> Result<(), WriteError> {
-        if self.last_file.as_ref().is_some_and(|last| *last >= facts.path) {
-            return Err(WriteError::OutOfOrder { path: facts.path.clone() });
+        let line = FileLine::new(facts)?;
+        self.line(&facts.path, &line.bytes, line.counts)
+    }
+
+    /// Writes the line of a file, which [`FileLine::new`] made.
+    pub fn line(&mut self, path: &str, line: &[u8], counts: LineCounts) -> Result<(), WriteError> {
+        if self.last_file.as_ref().is_some_and(|last| last.as_str() >= path) {
+            return Err(WriteError::OutOfOrder { path: path.to_owned() });
         }
-        self.write_line(&facts.path, &LineRef::File(facts))?;
-        self.last_file = Some(facts.path.clone());
+        self.write(line)?;
+        self.last_file = Some(path.to_owned());
         self.counts.files += 1;
-        self.counts.symbols += facts.symbols.len() as u64;
-        self.counts.edges += facts.edges.len() as u64;
-        self.counts.unresolved += facts.unresolved.len() as u64;
-        self.counts.call_sites += facts.call_sites.len() as u64;
+        self.counts.symbols += counts.symbols;
+        self.counts.edges += counts.edges;
+        self.counts.unresolved += counts.unresolved;
+        self.counts.call_sites += counts.call_sites;
         Ok(())
     }
 
@@ -108,15 +149,24 @@ impl<'a> Writer<'a> {
     }
 
     fn write_line(&mut self, path: &str, line: &LineRef<'_>) -> Result<(), WriteError> {
-        self.line.clear();
-        serde_json::to_writer(&mut self.line, line)
-            .map_err(|error| WriteError::Encode { path: path.to_owned(), reason: error.to_string() })?;
-        if self.line.len() > MAX_LINE {
-            return Err(WriteError::LineTooLong { path: path.to_owned(), bytes: self.line.len() });
-        }
-        self.line.push(b'\n');
-        self.digest.update(&self.line);
-        self.out.write_all(&self.line)?;
-        Ok(())
+        let mut bytes = Vec::new();
+        encode(path, line, &mut bytes)?;
+        Ok(self.write(&bytes)?)
     }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.out.write_all(bytes)
+    }
+}
+
+/// The JSON of a line with its line feed.
+fn encode(path: &str, line: &LineRef<'_>, bytes: &mut Vec<u8>) -> Result<(), WriteError> {
+    serde_json::to_writer(&mut *bytes, line)
+        .map_err(|error| WriteError::Encode { path: path.to_owned(), reason: error.to_string() })?;
+    if bytes.len() > MAX_LINE {
+        return Err(WriteError::LineTooLong { path: path.to_owned(), bytes: bytes.len() });
+    }
+    bytes.push(b'\n');
+    Ok(())
 }

@@ -321,6 +321,13 @@ pub struct NotCanonical {
     reason: String,
 }
 
+impl NotCanonical {
+    /// Of the facts of a file.
+    pub fn new(path: &str, reason: &dyn std::fmt::Display) -> Self {
+        Self { path: path.to_owned(), reason: reason.to_string() }
+    }
+}
+
 /// What [`FileFacts::facts_hash`] covers.
 #[derive(Serialize)]
 struct HashedFacts<'a> {

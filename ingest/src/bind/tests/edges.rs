@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{analysed, file};
-use crate::analyze::Analysis;
+use super::{Analysis, analysed, file};
 
 fn hashes(analysis: &Analysis) -> BTreeMap<&str, &str> {
     analysis.files.iter().map(|file| (file.path.as_str(), file.facts_hash.as_str())).collect()

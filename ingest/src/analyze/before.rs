@@ -1,0 +1,197 @@
+//! What an earlier index found, and how much of it still holds.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+use super::Analyzed;
+use crate::bind::{Binder, Reads, Survey};
+use crate::language::Language;
+use crate::link::Links;
+use crate::parse::{FunctionId, Stamps};
+use crate::snapshot::LineCounts;
+use crate::walk::SourceEntry;
+
+/// The position of a file that is gone. No file of a project has it.
+const GONE: u32 = u32::MAX;
+
+/// What an index found of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) path: String,
+    pub(crate) language: Language,
+    pub(crate) content_hash: String,
+    pub(crate) bytes: u64,
+    pub(crate) analyzed: Analyzed,
+    /// Nothing where the facts are more than a line holds.
+    pub(crate) line: Option<Place>,
+}
+
+/// Where the line of a file is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    pub(crate) length: u32,
+    pub(crate) checksum: u32,
+    pub(crate) counts: LineCounts,
+}
+
+impl Kept {
+    fn is_of(&self, entry: &SourceEntry) -> bool {
+        self.content_hash == entry.content_hash && self.language == entry.language
+    }
+
+    /// The same with other positions.
+    fn moved(&mut self, to: impl Fn(u32) -> u32) {
+        self.analyzed.links.moved(&to);
+        for (target, ..) in &mut self.analyzed.survey.calls {
+            *target = to(*target);
+        }
+        for reads in [&mut self.analyzed.survey.reads, &mut self.analyzed.bound.reads] {
+            reads.moved(&to);
+        }
+    }
+}
+
+/// What an earlier index found of the files of a project.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    /// By position in the project; nothing where it has no file of that path.
+    files: Vec<Option<Kept>>,
+    /// Whether its content is still the same, by position.
+    same: Vec<bool>,
+    /// Functions that were called by files that are gone.
+    orphans: FxHashSet<(u32, FunctionId)>,
+    /// Whether the project has the same paths as it had.
+    same_paths: bool,
+}
+
+impl Before {
+    /// What was kept, for a project of these files. The manifests have to be the same.
+    pub(crate) fn new<'f>(kept: Vec<Kept>, files: impl ExactSizeIterator<Item = &'f SourceEntry> + Clone) -> Self {
+        let same_paths = kept.len() == files.len() && kept.iter().zip(files.clone()).all(|(a, b)| a.path == b.path);
+        let mut before = Self { same_paths, ..Self::default() };
+        if same_paths {
+            before.same = kept.iter().zip(files).map(|(kept, entry)| kept.is_of(entry)).collect();
+            before.files = kept.into_iter().map(Some).collect();
+            return before;
+        }
+        let mut positions = vec![GONE; kept.len()];
+        let mut old = kept.iter().zip(0..).peekable();
+        for (entry, new) in files.clone().zip(0..) {
+            while old.next_if(|(kept, _)| kept.path < entry.path).is_some() {}
+            if let Some((_, at)) = old.next_if(|(kept, _)| kept.path == entry.path) {
+                positions[at] = new;
+            }
+        }
+        let to = |old: u32| positions.get(old as usize).copied().unwrap_or(GONE);
+        before.files.resize_with(files.len(), || None);
+        for (mut kept, new) in kept.into_iter().zip(&positions) {
+            kept.moved(to);
+            match before.files.get_mut(*new as usize) {
+                Some(place) => *place = Some(kept),
+                None => before
+                    .orphans
+                    .extend(kept.analyzed.survey.calls.iter().map(|(file, function, _)| (*file, *function))),
+            }
+        }
+        let is_same = |(kept, entry): (&Option<Kept>, _)| kept.as_ref().is_some_and(|kept: &Kept| kept.is_of(entry));
+        before.same = before.files.iter().zip(files).map(is_same).collect();
+        before
+    }
+
+    /// What was found of the file at a position, whatever its content is now.
+    pub(super) fn file(&self, at: usize) -> Option<&Kept> {
+        self.files.get(at)?.as_ref()
+    }
+
+    /// What was found of the file at a position, if it is still the same file.
+    pub(crate) fn same_file(&self, at: usize) -> Option<&Kept> {
+        self.file(at).filter(|_| self.same[at])
+    }
+
+    /// Forgets the lines that are not what was written.
+    pub(crate) fn keep_lines(&mut self, mut is_sound: impl FnMut(Place) -> bool) {
+        for (kept, same) in self.files.iter_mut().zip(&self.same) {
+            if let Some(kept) = kept.as_mut().filter(|_| *same)
+                && kept.line.is_some_and(|place| !is_sound(place))
+            {
+                // Whatever else was found of it is found again with the line.
+                kept.analyzed.bound.reads.whole = vec![GONE];
+            }
+        }
+    }
+
+    /// Whether nothing was kept.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Whether the project has the same paths as it had.
+    pub(super) const fn has_same_paths(&self) -> bool {
+        self.same_paths
+    }
+}
+
+/// Which of what was read for a file is no longer what it was.
+#[derive(Debug)]
+pub(super) struct Changes {
+    whole: Vec<bool>,
+    surfaces: Vec<bool>,
+    callers: FxHashSet<(u32, FunctionId)>,
+}
+
+impl Changes {
+    /// Compares the files as others see them.
+    pub(super) fn new(before: &Before, links: &[Links], stamps: &[Stamps]) -> Self {
+        let all = || links.iter().zip(stamps).enumerate();
+        let changed = |stamp: fn(&Stamps) -> u64| {
+            let changed = |(at, (links, stamps)): (usize, (&Links, &Stamps))| {
+                before
+                    .file(at)
+                    .is_none_or(|kept| kept.analyzed.links != *links || stamp(&kept.analyzed.stamps) != stamp(stamps))
+            };
+            all().map(changed).collect()
+        };
+        Self {
+            whole: changed(|stamps| stamps.whole),
+            surfaces: changed(|stamps| stamps.surface),
+            callers: before.orphans.clone(),
+        }
+    }
+
+    /// Compares what the survey of each file found.
+    pub(super) fn add_surveys(&mut self, before: &Before, surveys: &[Survey]) {
+        for (at, now) in surveys.iter().enumerate() {
+            let then = before.file(at).map(|kept| &kept.analyzed.survey);
+            if then.is_some_and(|then| then.wrappers != now.wrappers) {
+                self.whole[at] = true;
+            }
+            let then = then.map_or(&[][..], |then| &then.calls);
+            if then != now.calls {
+                let (then, now) = (by_function(then), by_function(&now.calls));
+                let differ = |function: &&_| then.get(*function) != now.get(*function);
+                self.callers.extend(then.keys().chain(now.keys()).filter(differ));
+            }
+        }
+    }
+
+    /// Whether all that was read is still what it was.
+    pub(super) fn leave(&self, reads: &Reads, binder: &Binder<'_>) -> bool {
+        let left = |changed: &[bool], files: &[u32]| {
+            files.iter().all(|file| changed.get(*file as usize).is_some_and(|changed| !changed))
+        };
+        left(&self.whole, &reads.whole)
+            && reads.callers.iter().all(|function| !self.callers.contains(function))
+            // A file between here and there that gained a name still leads to the others.
+            && (left(&self.surfaces, &reads.surfaces) || binder.still_defines(reads))
+    }
+}
+
+/// The calls of each function.
+fn by_function(calls: &[(u32, FunctionId, u32)]) -> FxHashMap<(u32, FunctionId), Vec<u32>> {
+    let mut all: FxHashMap<_, Vec<u32>> = FxHashMap::default();
+    for (file, function, call) in calls {
+        all.entry((*file, *function)).or_default().push(*call);
+    }
+    all
+}
