@@ -33,12 +33,16 @@ const FILES: [(&str, &str); 7] = [
 /// Of [`FILES`], what is read as a source: the generated one is looked at but not parsed.
 const SOURCES: usize = 5;
 
+/// Where a cache has what the last index found.
+const LAST: &str = "last.index";
+
 /// What came of an index.
 #[derive(Debug, PartialEq)]
 struct Made {
     bytes: Vec<u8>,
     parsed: usize,
     cached: usize,
+    bound: usize,
     problem: Option<String>,
 }
 
@@ -68,7 +72,7 @@ pub(super) fn options(path: &Path, cache: Option<&Path>) -> IndexOptions {
 fn make(options: &IndexOptions, progress: &dyn Progress) -> Made {
     let mut bytes = Vec::new();
     let summary = index(options, &mut bytes, progress).unwrap();
-    Made { bytes, parsed: summary.parsed, cached: summary.cached, problem: summary.cache_problem }
+    Made { bytes, parsed: summary.parsed, cached: summary.cached, bound: summary.bound, problem: summary.cache_problem }
 }
 
 fn cold(path: &Path) -> Vec<u8> {
@@ -82,10 +86,18 @@ fn warm(path: &Path, cache: &Path) -> Made {
     made
 }
 
+/// The files of a cache.
+fn files(cache: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Those with the facts of files.
 fn packs(cache: &Path) -> Vec<PathBuf> {
-    let mut packs: Vec<_> = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path()).collect();
-    packs.sort();
-    packs
+    let mut files = files(cache);
+    files.retain(|file| file.file_name().unwrap() != LAST);
+    files
 }
 
 fn cache_folder() -> (TempDir, PathBuf) {
@@ -146,6 +158,86 @@ fn one_commit_later_only_what_changed_is_parsed() {
     folder.commit();
     assert_eq!(warm(folder.path(), &cache).counts(), (3, SOURCES + 47));
     assert_eq!(warm(folder.path(), &cache).counts(), (0, SOURCES + 50));
+}
+
+/// A file that makes a client, one that re-exports it, and three that import from there.
+const READERS: [(&str, &str); 6] = [
+    ("package.json", r#"{"name":"acme","dependencies":{"stripe":"17.0.0"}}"#),
+    ("client.ts", "import Stripe from 'stripe';\nexport const stripe = new Stripe('k');\n"),
+    ("index.ts", "export * from './client';\nexport * from './other';\n"),
+    ("other.ts", "export function other() { return 1; }\n"),
+    ("pay.ts", "import { stripe } from './index';\nexport const pay = () => stripe.charges.list({});\n"),
+    ("use.ts", "import { other } from './index';\nother();\n"),
+];
+
+#[test]
+fn only_what_read_a_changed_file_is_bound_again() {
+    let folder = Repository::with(&READERS);
+    let (_held, cache) = cache_folder();
+    assert_eq!(warm(folder.path(), &cache).bound, 5);
+    assert_eq!(warm(folder.path(), &cache).bound, 0);
+    for (path, text, bound) in [
+        // Where it stands, nobody sees.
+        ("other.ts", "// Moved.\nexport function other() { return 1; }\n", 1),
+        // Another name comes through the index, and those that look for others are none the wiser.
+        ("other.ts", "export function other() { return 1; }\nexport const more = 2;\n", 2),
+        // What is read of a file is read again: by `use.ts` alone.
+        ("other.ts", "export function other() { return [1]; }\nexport const more = 2;\n", 2),
+        // Two stars that disagree give nothing: both `pay.ts` and the index's other readers look again.
+        ("other.ts", "export function other() {}\nexport const stripe = 3;\n", 3),
+        ("client.ts", "export const none = 1;\n", 2),
+        ("new.ts", "import { other } from './other';\nother();\n", 1),
+    ] {
+        folder.write(path, text.as_bytes());
+        assert_eq!(warm(folder.path(), &cache).bound, bound, "{path}: {text}");
+    }
+}
+
+#[test]
+fn a_new_caller_says_anew_what_a_parameter_is() {
+    let folder = Repository::with(&READERS);
+    folder.write("list.ts", b"export function list(client) { return client.charges.list({ limit: 1 }); }\n");
+    folder.write("a.ts", b"import { stripe } from './client';\nimport { list } from './list';\nlist(stripe);\n");
+    let (_held, cache) = cache_folder();
+    let sites = |made: Made| {
+        let snapshot = Snapshot::read(made.bytes);
+        snapshot.files.iter().find(|facts| facts.path == "list.ts").unwrap().call_sites.len()
+    };
+    assert_eq!(sites(warm(folder.path(), &cache)), 1);
+    folder.write("b.ts", b"import { list } from './list';\nlist({ charges: { list() {} } });\n");
+    let made = warm(folder.path(), &cache);
+    assert_eq!(made.bound, 3, "the caller, what it calls, and whoever uses the result of that");
+    assert_eq!(sites(made), 0);
+    fs::remove_file(folder.path().join("b.ts")).unwrap();
+    let made = warm(folder.path(), &cache);
+    assert_eq!(made.bound, 2);
+    assert_eq!(sites(made), 1);
+}
+
+#[test]
+fn what_is_kept_of_an_index_is_not_believed_where_it_is_damaged_or_its_facts_are_lost() {
+    let folder = Repository::with(&READERS);
+    let (_held, cache) = cache_folder();
+    warm(folder.path(), &cache);
+    let last = cache.join(LAST);
+    let whole = fs::read(&last).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&last, bytes).unwrap();
+        assert!(warm(folder.path(), &cache).bound > 0, "byte {at} of {} is not missed", whole.len());
+        assert_eq!(warm(folder.path(), &cache).bound, 0);
+    }
+    for length in [0, 1, 100, whole.len() / 2, whole.len() - 1] {
+        fs::write(&last, &whole[..length]).unwrap();
+        assert_eq!(warm(folder.path(), &cache).bound, 5);
+    }
+    // `pay.ts` needs the facts of the client, which only the packs have.
+    for pack in packs(&cache) {
+        fs::remove_file(pack).unwrap();
+    }
+    folder.write("pay.ts", b"import { stripe } from './index';\nstripe.charges.list({ limit: 2 });\n");
+    assert_eq!(warm(folder.path(), &cache).counts(), (5, 0));
 }
 
 #[test]
@@ -222,8 +314,8 @@ fn a_damaged_cache_is_ignored_and_made_anew() {
     for (damaged, parsed) in
         [(flipped, 1), (truncated, 1), (foreign, SOURCES), (vec![], SOURCES), (vec![7; 99], SOURCES)]
     {
-        for pack in packs(&cache) {
-            fs::remove_file(pack).unwrap();
+        for file in files(&cache) {
+            fs::remove_file(file).unwrap();
         }
         fs::write(&pack, damaged).unwrap();
         let made = warm(folder.path(), &cache);
@@ -311,38 +403,53 @@ fn the_command_line_keeps_a_cache_and_says_nothing_of_it() {
     }
 }
 
-/// Texts that link to each other, so that the facts of one depend on the others.
-const TEXTS: [&str; 6] = [
+/// Texts that link to each other in every way that a file can depend on others.
+const TEXTS: [&str; 16] = [
     "import Stripe from 'stripe';\nexport const client = new Stripe('k');\n",
     "export * from './a';\nexport * from './b';\n",
     "import { client } from './a';\nexport function pay() { return client.charges.create({ amount: 1 }); }\n",
     "import { client } from './index';\nclient.customers.retrieve('x').then((c) => c.email);\n",
     "export const client = 1;\n",
     "export const broken = (;\n",
+    "// Moved down.\n\nimport Stripe from 'stripe';\nexport const client = new Stripe('k');\n",
+    // What a parameter is, its callers say.
+    "export function use(c) { return c.charges.list({ limit: 1 }); }\n",
+    "import { client } from './a';\nimport { use } from './b';\nuse(client).then((r) => r.data);\n",
+    "import { use } from './b';\nexport const none = use({ charges: { list() {} } });\n",
+    // A function that makes requests from what it is given.
+    "export function use(path) { return fetch(`https://api.stripe.com/v1/${path}`); }\n",
+    "import { use } from './index';\nconst r = use('charges');\nexport const id = r.id;\n",
+    "import { use } from './index';\nexport function client() { return use('customers'); }\n",
+    // Each the other's.
+    "import { use } from './b';\nexport const client = use;\nexport function own() { return own() || client; }\n",
+    "import { client } from './a';\nexport const use = client;\nexport { client as pay };\n",
+    "export { client } from './c/index';\nexport function extra() {}\n",
 ];
+const NAMES: [&str; 6] = ["a.ts", "b.ts", "index.ts", "a.js", "c/index.ts", "d.ts"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_the_history_the_snapshot_is_that_of_a_cold_run(
-        edits in prop::collection::vec((0..4_usize, prop::option::of(0..TEXTS.len())), 1..8),
-        damage in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((0..NAMES.len(), prop::option::weighted(0.9, 0..TEXTS.len())), 1..12),
+        damage in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
         let folder = Repository::with(&[("package.json", r#"{"dependencies":{"stripe":"17.0.0"}}"#)]);
         let (_held, cache) = cache_folder();
         for (at, (file, text)) in edits.into_iter().enumerate() {
-            let name = ["a.ts", "b.ts", "index.ts", "a.js"][file];
             match text {
-                Some(text) => folder.write(name, TEXTS[text].as_bytes()),
-                None => drop(fs::remove_file(folder.path().join(name))),
+                Some(text) => folder.write(NAMES[file], TEXTS[text].as_bytes()),
+                None => drop(fs::remove_file(folder.path().join(NAMES[file]))),
             }
             warm(folder.path(), &cache);
-            if at % 2 == 1 && let Some(pack) = packs(&cache).first() {
-                let mut bytes = fs::read(pack).unwrap();
-                let hit = damage.index(bytes.len());
+            if at % 3 == 2 {
+                let files = files(&cache);
+                let file = &files[damage.0.index(files.len())];
+                let mut bytes = fs::read(file).unwrap();
+                let hit = damage.1.index(bytes.len());
                 bytes[hit] ^= 0xff;
-                fs::write(pack, bytes).unwrap();
+                fs::write(file, bytes).unwrap();
             }
         }
     }
