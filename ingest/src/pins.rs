@@ -4,6 +4,8 @@
 //! the manifest, and said to be a range.
 
 mod bun;
+#[cfg(test)]
+mod hostile;
 mod manifest;
 mod npm;
 mod pnpm;
