@@ -38,8 +38,8 @@ const LAST: &str = "last.index";
 
 /// What came of an index.
 #[derive(Debug, PartialEq)]
-struct Made {
-    bytes: Vec<u8>,
+pub(super) struct Made {
+    pub(super) bytes: Vec<u8>,
     parsed: usize,
     cached: usize,
     bound: usize,
@@ -47,7 +47,7 @@ struct Made {
 }
 
 impl Made {
-    fn counts(&self) -> (usize, usize) {
+    pub(super) fn counts(&self) -> (usize, usize) {
         assert_eq!(self.problem, None);
         (self.parsed, self.cached)
     }
@@ -80,7 +80,7 @@ fn cold(path: &Path) -> Vec<u8> {
 }
 
 /// An index with a cache, whose bytes must be those of one without.
-fn warm(path: &Path, cache: &Path) -> Made {
+pub(super) fn warm(path: &Path, cache: &Path) -> Made {
     let made = make(&options(path, Some(cache)), &Silent);
     assert!(made.bytes == cold(path), "the cache changes the snapshot");
     made
@@ -100,7 +100,7 @@ fn packs(cache: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn cache_folder() -> (TempDir, PathBuf) {
+pub(super) fn cache_folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cache");
     (folder, path)

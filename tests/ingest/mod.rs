@@ -8,6 +8,7 @@ mod git;
 mod hostile;
 mod ignored;
 mod killers;
+mod linking;
 pub(crate) mod repository;
 mod trees;
 
