@@ -75,19 +75,18 @@ pub(crate) fn analyze(project: &Project<'_>, before: &Before) -> Result<Analysis
         // Which files are cut depends on all that come before them.
         analysis = analyze_since(project, &Before::default(), &HashSet::new())?;
     }
-    let left_out = leave_out(&mut analysis.clients);
+    let left_out = leave_out(&mut analysis.clients, CLIENTS_BYTES);
     if !left_out.is_empty() {
         let ids = left_out.iter().map(|client| client.id.as_str()).collect();
         analysis = analyze_since(project, &Before::default(), &ids)?;
-        leave_out(&mut analysis.clients);
+        leave_out(&mut analysis.clients, CLIENTS_BYTES);
         analysis.clients_cut = left_out.iter().map(|client| constructed_in(client).to_owned()).collect();
     }
     Ok(analysis)
 }
 
-/// Takes away the clients that do not fit a header with those before them.
-fn leave_out(clients: &mut Vec<Client>) -> Vec<Client> {
-    let mut room = CLIENTS_BYTES;
+/// Takes away the clients that do not fit `room` bytes with those before them.
+fn leave_out(clients: &mut Vec<Client>, mut room: usize) -> Vec<Client> {
     let too_many = clients.iter().position(|client| {
         let bytes = serde_json::to_vec(client).map_or(usize::MAX, |json| json.len() + 1);
         let left = room.checked_sub(bytes);
@@ -208,5 +207,38 @@ fn facts(project: &Project<'_>, at: usize, linked: Linked) -> FileFacts {
         edges: linked.edges,
         unresolved: linked.unresolved,
         call_sites: linked.call_sites,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_beyond_a_header_are_left_out_from_the_first_that_does_not_fit() {
+        let client = |n: usize| Client {
+            id: format!("{n:016x}"),
+            vendor: "stripe".to_owned(),
+            package: Some("stripe".to_owned()),
+            sdk_version: None,
+            sdk_version_source: "unknown".to_owned(),
+            api_version: None,
+            api_version_source: "unknown".to_owned(),
+            constructed_at: format!("src/a#{n}.ts#client#{n}"),
+            envelope: None,
+        };
+        let clients: Vec<Client> = (0..100_000).map(client).collect();
+        let each = serde_json::to_vec(&client(100)).unwrap().len() + 1;
+        for (room, fewest, most) in [(each * 500, 500, 510), (CLIENTS_BYTES, 40_000, 99_999)] {
+            let mut kept = clients.clone();
+            let left_out = leave_out(&mut kept, room);
+            assert!((fewest..=most).contains(&kept.len()), "{}", kept.len());
+            assert!(serde_json::to_vec(&kept).unwrap().len() <= room + 2);
+            assert_eq!(constructed_in(&left_out[0]), format!("src/a#{}.ts", kept.len()));
+            assert_eq!([kept, left_out].concat(), clients);
+        }
+        let mut few = clients[..10].to_vec();
+        assert_eq!(leave_out(&mut few, CLIENTS_BYTES), []);
+        assert_eq!(few, clients[..10]);
     }
 }
