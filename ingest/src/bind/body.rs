@@ -150,7 +150,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// The initialiser behind a constant.
-    fn initial(&self, file: FileId, expr: ExprId) -> Option<(FileId, ExprId)> {
+    pub(super) fn initial(&self, file: FileId, expr: ExprId) -> Option<(FileId, ExprId)> {
         let parsed = self.world.file(file).parsed;
         let Expr::Binding(binding) = parsed.expr(expr) else { return None };
         let it = parsed.bindings.get(*binding as usize)?;

@@ -85,6 +85,16 @@ impl Evaluator<'_, '_> {
         let mut all = Value::Unknown;
         for (call, position) in passed.iter().take(MOST_CALLS) {
             let Expr::Call { callee, construct, .. } = parsed.expr(*call) else { continue };
+            // `getStripe().then((stripe) => …)`
+            if let Expr::Member(promise, name) = *parsed.expr(*callee)
+                && (at, *position) == (0, 0)
+                && parsed.name(name) == "then"
+            {
+                let promised = self.expr(file, promise);
+                if promised.vendors().any(|vendor| vendor.chain.is_empty()) {
+                    return self.walk(promised, file, steps);
+                }
+            }
             let receiver = self.expr(file, *callee);
             for target in receiver.alternatives() {
                 let value = match target {

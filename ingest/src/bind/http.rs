@@ -8,7 +8,7 @@ use super::sites::{Answer, Found};
 use super::text::{Piece, Text, joined, url};
 use super::value::{FileId, Http, Value};
 use crate::catalog::{HttpCall, HttpLibrary};
-use crate::parse::{Argument, CallFact, Expr, ExprId, Property};
+use crate::parse::{Argument, CallFact, Expr, ExprId, Origin, Property};
 
 /// Ways to read one address.
 const MOST_READINGS: usize = 8;
@@ -111,6 +111,13 @@ impl<'p> Evaluator<'p, '_> {
             options = Some(first);
             url = None;
         }
+        // `fetch(new Request(url, init))`
+        if let Some(first) = url
+            && let Some((address, init)) = self.carried(file, first)
+        {
+            url = Some(address);
+            options = options.or(init);
+        }
         // A callback is no options.
         if let Some(given) = options
             && matches!(self.expr(file, given), Value::Function(..))
@@ -129,6 +136,26 @@ impl<'p> Evaluator<'p, '_> {
             options,
             cut_short: shown < arguments.len(),
         })
+    }
+
+    /// The URL and the options that a `Request` carries.
+    fn carried(&self, file: FileId, expr: ExprId) -> Option<(ExprId, Option<ExprId>)> {
+        let parsed = self.world.file(file).parsed;
+        let made = self.initial(file, expr).map_or(expr, |(_, made)| made);
+        let Expr::Call { callee, arguments, construct: true, .. } = parsed.expr(made) else { return None };
+        let is_request = match parsed.expr(*callee) {
+            Expr::Global(name) => parsed.name(*name) == "Request",
+            Expr::Binding(binding) => match &parsed.bindings.get(*binding as usize)?.origin {
+                Origin::Import { specifier, name } => {
+                    parsed.name(*name) == "Request" && self.catalog.http().of_module(parsed.name(*specifier)).is_some()
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        let shown = arguments.iter().take(2).all(|argument| !argument.spread);
+        let url = arguments.first().filter(|_| is_request && shown)?.value;
+        Some((url, arguments.get(1).map(|argument| argument.value)))
     }
 
     /// Every reading of the URL that a request goes to.
@@ -166,6 +193,17 @@ impl<'p> Evaluator<'p, '_> {
         let named = &request.library.options;
         if let Some((there, url)) = named.url.iter().find_map(|key| self.option(request.file, options, key)) {
             return self.texts_of(there, url);
+        }
+        if named.made_with_base {
+            let bases = request.made_with.last().map_or_else(Vec::new, |(there, base)| self.texts_of(*there, *base));
+            let path = named.path.as_ref().and_then(|key| self.option(request.file, options, key));
+            let paths = path.map_or_else(Vec::new, |(there, path)| self.texts_of(there, path));
+            let mut all: Vec<Text> = Vec::new();
+            for base in &bases {
+                all.extend(paths.iter().map(|path| joined(base, path, named.join)));
+            }
+            all.truncate(MOST_READINGS);
+            return all;
         }
         let Some((there, host)) = named.host.iter().find_map(|key| self.option(request.file, options, key)) else {
             return Vec::new();

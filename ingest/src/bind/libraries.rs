@@ -52,6 +52,16 @@ impl Evaluator<'_, '_> {
         Value::Http(Rc::new(Http { library: http.library, member: None, made_with }))
     }
 
+    /// What `new` gives.
+    pub(super) fn http_constructed(&mut self, http: &Http, file: FileId, call: ExprId) -> Value {
+        let libraries = self.catalog.http();
+        let made = http.member.as_deref().and_then(|member| libraries.library(http.library).constructs.get(member));
+        let Some(library) = made.and_then(|name| libraries.named(name)) else { return Value::Unknown };
+        let Expr::Call { arguments, .. } = self.world.file(file).parsed.expr(call) else { return Value::Unknown };
+        let made_with = arguments.first().map(|argument| (file, argument.value)).into_iter().collect();
+        Value::Http(Rc::new(Http { library, member: None, made_with }))
+    }
+
     /// The library behind a value that can be called for a request.
     pub(super) fn as_http(&self, value: &Value) -> Option<Rc<Http>> {
         match value {

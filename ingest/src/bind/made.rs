@@ -81,6 +81,8 @@ impl Evaluator<'_, '_> {
                 all
             }
             Value::Class(file, class) => Value::Instance(*file, *class),
+            Value::Own => Value::Own,
+            Value::Http(http) => self.http_constructed(http, file, call),
             Value::Namespace(specifier) => {
                 let specifier = Rc::clone(specifier);
                 match self.catalog.exported(&specifier, "*") {

@@ -251,6 +251,10 @@ impl<'p> Evaluator<'p, '_> {
                 if continued.contains(&call.expr) || package.leads_on(&vendor.chain) || vendor.chain.contains("()") {
                     return None;
                 }
+                // A promise of a client is waited for.
+                if matches!(vendor.chain.as_str(), "then" | "catch" | "finally") {
+                    return None;
+                }
                 // A member of a method is a function's own, or a mock's (`create.mockResolvedValue(…)`).
                 if let Some((method, _)) = vendor.chain.rsplit_once('.')
                     && matches!(package.meaning(edition, method), Meaning::Operation(..) | Meaning::Dispatch(_))
@@ -291,10 +295,14 @@ impl<'p> Evaluator<'p, '_> {
     fn client_among(&mut self, file: FileId, arguments: &[Argument], vendor: &str) -> Option<usize> {
         arguments.iter().find_map(|argument| {
             let value = self.expr(file, argument.value);
-            value.vendors().filter(|given| given.chain.is_empty()).find_map(|given| {
+            let clients = value.vendors().filter(|given| given.chain.is_empty()).filter_map(|given| {
                 let package = self.catalog.package_of(self.catalog.shape(given.shape).package);
                 given.client.filter(|_| self.catalog.vendor(package.vendor).id == vendor)
-            })
+            });
+            // Of several the one whose requests provably go to the vendor.
+            let clients: Vec<usize> = clients.collect();
+            let own = clients.iter().find(|client| self.clients.get(**client).host == Host::Own);
+            own.or(clients.first()).copied()
         })
     }
 

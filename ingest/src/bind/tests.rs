@@ -95,22 +95,3 @@ fn only(text: &str) -> CallSite {
 }
 
 const CREATE: &str = "POST /v1/charges";
-
-#[test]
-fn every_idiom_of_the_fixture_binds_and_no_look_alike_does() {
-    let text = include_str!("../../../fixtures/repositories/idioms/idioms.ts");
-    let analysis = analysed(&[("idioms.ts", text)]);
-    let sites = sites(&analysis);
-    let expected = include_str!("../../../fixtures/repositories/idioms.expected.jsonl");
-    for row in expected.lines().filter(|row| !row.is_empty()) {
-        let row: serde_json::Value = serde_json::from_str(row).unwrap();
-        let line = u32::try_from(row["line"].as_u64().unwrap()).unwrap();
-        let found: Vec<String> = sites
-            .iter()
-            .filter(|(_, site)| site.line <= line && line <= site.end_line)
-            .map(|(_, site)| site.operation.as_ref().map_or_else(String::new, sync_core::operation::Operation::erased))
-            .collect();
-        let wanted: Vec<String> = row["operation"].as_str().map(sync_core::operation::erase).into_iter().collect();
-        assert_eq!(found, wanted, "{row}");
-    }
-}

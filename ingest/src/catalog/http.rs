@@ -45,6 +45,9 @@ pub struct HttpLibrary {
     /// Members or exports that make a further client, each with the index of its options.
     #[serde(default)]
     pub makers: BTreeMap<String, usize>,
+    /// Members or exports that `new` makes a further client of, each with the name of the library that has its members.
+    #[serde(default)]
+    pub constructs: BTreeMap<String, String>,
     /// Members or exports that give back their first argument.
     #[serde(default)]
     pub passes: Vec<String>,
@@ -98,6 +101,9 @@ pub struct HttpOptions {
     pub host: Vec<String>,
     /// The path of such a URL.
     pub path: Option<String>,
+    /// Whether what a client is made with is the URL that precedes that path.
+    #[serde(default)]
+    pub made_with_base: bool,
     /// What precedes a URL that is not absolute.
     pub base: Option<String>,
     /// How it does.
@@ -155,6 +161,11 @@ impl HttpLibraries {
                     return Err(wrong(format!("global `{global}` is of two libraries")));
                 }
             }
+            if let Some(unknown) =
+                library.constructs.values().find(|wanted| !all.libraries.iter().any(|it| it.name == **wanted))
+            {
+                return Err(wrong(format!("`{name}` constructs `{unknown}`, which is no library here")));
+            }
             if library.makers.keys().chain(&library.passes).any(|known| library.calls.contains_key(known)) {
                 return Err(wrong(format!("`{name}` has a member that makes a request and something else")));
             }
@@ -178,6 +189,11 @@ impl HttpLibraries {
         &self.libraries[usize::from(id.0)]
     }
 
+    /// The library of a name.
+    pub fn named(&self, name: &str) -> Option<HttpId> {
+        (0..).map(HttpId).zip(&self.libraries).find(|(_, library)| library.name == name).map(|(id, _)| id)
+    }
+
     /// The library behind an import specifier.
     pub fn of_module(&self, specifier: &str) -> Option<HttpId> {
         self.by_module.get(specifier).copied()
@@ -192,14 +208,17 @@ impl HttpLibraries {
 impl HttpLibrary {
     /// Whether a member of the client, or an export, is known.
     pub fn knows(&self, name: &str) -> bool {
-        self.calls.contains_key(name) || self.makers.contains_key(name) || self.passes.iter().any(|known| known == name)
+        self.calls.contains_key(name)
+            || self.makers.contains_key(name)
+            || self.constructs.contains_key(name)
+            || self.passes.iter().any(|known| known == name)
     }
 }
 
 impl HttpOptions {
     /// Whether options can say where a request goes.
     pub fn name_the_target(&self) -> bool {
-        !self.url.is_empty() || !self.host.is_empty()
+        !self.url.is_empty() || !self.host.is_empty() || self.made_with_base
     }
 }
 

@@ -74,11 +74,30 @@ impl<'a> Lower<'_, 'a> {
 
     /// A value that a symbol stands for.
     pub(super) fn valued(&mut self, symbol: SymbolIndex, it: &Expression<'a>) -> ExprId {
-        match bare(it) {
+        let value = match bare(it) {
             Expression::ArrowFunctionExpression(it) => self.arrow(it, Some(symbol)),
             Expression::FunctionExpression(it) => self.function_expression(it, Some(symbol)),
             Expression::ClassExpression(it) => self.class_expression(it, Some(symbol)),
-            _ => self.inside(symbol, |this| this.lower(it)),
+            _ => return self.inside(symbol, |this| this.lower(it)),
+        };
+        // `((context) => …) as Handler`
+        let mut at = it;
+        loop {
+            at = match at {
+                Expression::ParenthesizedExpression(it) => &it.expression,
+                Expression::TSNonNullExpression(it) => &it.expression,
+                Expression::TSAsExpression(it) => {
+                    let ty = self.type_of(&it.type_annotation);
+                    self.expect_type(value, ty);
+                    &it.expression
+                }
+                Expression::TSSatisfiesExpression(it) => {
+                    let ty = self.type_of(&it.type_annotation);
+                    self.expect_type(value, ty);
+                    &it.expression
+                }
+                _ => return value,
+            };
         }
     }
 

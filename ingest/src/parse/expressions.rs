@@ -355,13 +355,25 @@ impl<'a> Lower<'_, 'a> {
             return value;
         }
         let doc = self.doc;
-        let mut value =
-            if it.operator.is_logical() { self.perhaps(|this| this.lower(&it.right)) } else { self.lower(&it.right) };
+        // `url = url + more`
+        let added = match (&it.left, &it.right) {
+            (AssignmentTarget::AssignmentTargetIdentifier(target), Expression::BinaryExpression(sum))
+                if it.operator == AssignmentOperator::Assign && sum.operator == BinaryOperator::Addition =>
+            {
+                matches!(&sum.left, Expression::Identifier(left) if left.name == target.name).then_some(&sum.right)
+            }
+            _ => None,
+        };
+        let mut value = if it.operator.is_logical() {
+            self.perhaps(|this| this.lower(&it.right))
+        } else {
+            self.lower(added.unwrap_or(&it.right))
+        };
         // `/** @type {Stripe} */ this.stripe = …`
         if let Some(ty) = self.type_of_doc(doc) {
             value = self.cast_to(value, ty);
         }
-        let appends = it.operator == AssignmentOperator::Addition;
+        let appends = it.operator == AssignmentOperator::Addition || added.is_some();
         match &it.left {
             AssignmentTarget::AssignmentTargetIdentifier(target) => {
                 let Some(binding) = self.reference(target) else {

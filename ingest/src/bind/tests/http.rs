@@ -139,3 +139,72 @@ fetch("https://api.stripe.com/v1/charges");
     clients.sort_unstable();
     assert_eq!(clients, [(None, None), (Some("data"), Some("2024-06-20"))]);
 }
+
+#[test]
+fn members_of_a_response_are_no_fields_of_the_answer() {
+    let url = "https://api.stripe.com/v1/charges";
+    for (code, expected) in [
+        (
+            format!(
+                "const r = await fetch('{url}'); if (!r.ok) throw new Error(r.status + r.statusText); const b = await r.json(); b.data;"
+            ),
+            "data",
+        ),
+        (
+            format!(
+                "import a from 'axios'; const r = await a.get('{url}'); r.status; r.headers.etag; r.data.has_more;"
+            ),
+            "data.has_more",
+        ),
+        (format!("import got from 'got'; const r = await got('{url}'); r.statusCode; r.body.data;"), "body.data"),
+        (
+            format!(
+                "import {{ request }} from 'undici'; const {{ statusCode, body }} = await request('{url}'); const j = await body.json(); j.data; statusCode;"
+            ),
+            "data",
+        ),
+        (format!("import ky from 'ky'; (await ky('{url}').json()).data;"), "data"),
+    ] {
+        assert_eq!(only(&code).response_fields_read.join(","), expected, "{code}");
+    }
+}
+
+#[test]
+fn queries_show_their_keys_and_say_where_they_hide_some() {
+    let shown = |code: &str| {
+        let site = only(&format!("declare const id: any, more: any;\n{code}"));
+        format!("{} {}", site.args_keys.join(","), if site.args_complete { "all" } else { "some" })
+    };
+    let url = "https://api.stripe.com/v1/charges";
+    for (code, expected) in [
+        (format!("fetch('{url}?limit=1&customer=c');"), "customer,limit all"),
+        (format!("fetch(`{url}?limit=1&customer=${{id}}#top`);"), "customer,limit all"),
+        (format!("fetch(`{url}/${{id}}`);"), " all"),
+        (format!("fetch(`{url}?${{more}}`);"), " some"),
+        (format!("fetch(`{url}${{more}}`);"), " some"),
+        (format!("fetch('{url}?name=Jane Doe');"), " some"),
+        (
+            format!("const q = new URLSearchParams({{ limit: '1' }}); q.set('customer', id); fetch(`{url}?${{q}}`);"),
+            "customer,limit all",
+        ),
+        (format!("const q = new URLSearchParams(more); fetch(`{url}?${{q.toString()}}`);"), " some"),
+        (format!("const u = new URL('{url}'); u.searchParams.set('limit', '1'); fetch(u);"), "limit all"),
+        (format!("const u = new URL('{url}'); u.searchParams.append(id, '1'); fetch(u.href);"), " some"),
+        (
+            format!("let u = '{url}'; u += '?limit=1'; if (id) u += `&customer=${{id}}`; fetch(u);"),
+            "customer,limit all",
+        ),
+        (
+            format!(
+                "const b = new URLSearchParams(); b.append('amount', '1'); fetch('{url}', {{ method: 'POST', body: b }});"
+            ),
+            "amount all",
+        ),
+        (
+            format!("const f = new FormData(); f.append('file', id); fetch('{url}', {{ method: 'POST', body: f }});"),
+            "file all",
+        ),
+    ] {
+        assert_eq!(shown(&code), expected, "{code}");
+    }
+}

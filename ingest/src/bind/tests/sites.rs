@@ -180,3 +180,70 @@ fn the_hash_of_a_call_covers_its_tokens_but_not_its_literals() {
     assert_ne!(base, hash("stripe.charges.create({ currency: 1 });"));
     assert_ne!(base, hash("stripe.charges.create({ amount: 1 }, {});"));
 }
+
+#[test]
+fn objects_that_are_changed_after_they_are_made_show_what_is_assigned() {
+    let keys = |code: &str| {
+        let site = only(&format!(
+            r#"import Stripe from "stripe"; const stripe = new Stripe("k"); declare const x: any; {code}"#
+        ));
+        format!("{} {}", site.args_keys.join(","), if site.args_complete { "all" } else { "some" })
+    };
+    let call = "stripe.charges.create(p);";
+    for (code, expected) in [
+        (
+            format!("const p: any = {{ amount: 1 }}; if (x) p.source = x; p.card = {{ number: 'n' }}; {call}"),
+            "amount,card,card.number,source all",
+        ),
+        (
+            format!("const p: any = {{}}; p.metadata = {{}}; p.metadata.order = x; {call}"),
+            "metadata,metadata.order all",
+        ),
+        (format!("const p: any = {{ a: 1 }}; Object.assign(p, {{ b: 2 }}, x); {call}"), "a,b some"),
+        (format!("const p: any = {{ a: 1 }}; p[x] = 1; {call}"), "a some"),
+        (format!("const p: any = {{ m: {{}} }}; p.m[x] = 1; {call}"), "m all"),
+        ("stripe.charges.create(Object.assign({}, { a: 1 }, { b: 2 }));".to_owned(), "a,b all"),
+        (format!("const p: any = {{ a: 1 }}; const q: any = {{}}; q.b = 1; {call}"), "a all"),
+    ] {
+        assert_eq!(keys(&code), expected, "{code}");
+    }
+}
+
+#[test]
+fn what_a_function_returns_is_read_where_it_is_called() {
+    let reads = |code: &str| {
+        let site = only(&format!(r#"import Stripe from "stripe"; const stripe = new Stripe("k"); {code}"#));
+        format!("{} {}", site.response_fields_read.join(","), if site.response_complete { "all" } else { "some" })
+    };
+    let get = "await stripe.charges.retrieve('ch')";
+    for (code, expected) in [
+        (
+            format!("async function f() {{ return {get}; }} f().then((c) => c.amount); const d = await f(); d.status;"),
+            "amount,status all",
+        ),
+        (format!("const f = async () => {{ const c = {get}; return c; }}; (await f()).id;"), "id all"),
+        (format!("async function f() {{ return ({get}).source; }} (await f()).id;"), "source,source.id all"),
+        (
+            format!("async function f() {{ const c = {get}; if (!c.paid) return null; return c; }} (await f())?.id;"),
+            "id,paid all",
+        ),
+        (format!("async function f() {{ return {get}; }} const g = async () => f(); (await g()).id;"), "id all"),
+        // Who else calls it is not known, or which of its results is read.
+        (format!("export async function f() {{ return {get}; }} (await f()).id;"), "id some"),
+        (format!("async function f() {{ return {get}; }} (await f()).id; use(f);"), "id some"),
+        (format!("async function f(x) {{ if (x) return {{ id: 1 }}; return {get}; }} (await f()).id;"), " some"),
+        (format!("async function f() {{ return {get}; }}"), " some"),
+    ] {
+        assert_eq!(reads(&code), expected, "{code}");
+    }
+}
+
+#[test]
+fn what_an_unknown_method_of_an_answer_gives_is_no_part_of_it() {
+    let site = only(
+        r#"import OpenAI from "openai"; const openai = new OpenAI();
+const reader = openai.beta.threads.createAndRunStream({}).toReadableStream().getReader();
+const { value } = await reader.read(); value.x;"#,
+    );
+    assert_eq!((site.response_fields_read, site.response_complete), (vec![], false));
+}
