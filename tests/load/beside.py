@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Measures `sync-ingest index` beside code-review-graph and codegraph: same machine, same run, same files.
 
-usage: beside.py --peers DIR --binary FILE [--runs 3] [--out FILE.json] [--only TOOL,…] [--check COUNT] [--files-limit N]
-                 [--join NAME] [--no-updates] [--parsers FILE] REPOSITORY…
+usage: beside.py --peers DIR --binary FILE [--runs 3] [--out FILE.json] [--only TOOL,…] [--check COUNT] [--seed N]
+                 [--files-limit N] [--join NAME] [--no-updates] [--parsers FILE] REPOSITORY…
 
 Each repository (a git repository, bare or not) is laid out below DIR with one commit. Then, for each tool: a cold index
 (median of `--runs`; memory in as many further runs, so that looking does not slow what is timed), an update after an edit of
 one file (a comment, a function's body, one more export; `--runs` of each) and one after edits of 50 files.
 --peers    folder that keeps the installed peers and the working copies (or PEERS); installs them where they are missing
 --only     of sync-ingest,code-review-graph,codegraph
---check    that many further edits (also renames and removals), each index with `--cache` compared with one without
+--check    that many further edits (renames, removals, manifests, clients that move, …), each index with `--cache` compared with one without
 --parsers  the built `parsers` benchmark: what reading, parsing and extracting alone cost on the files of the index
 --join     lay all repositories out in one tree of this name and measure that
 """
@@ -30,7 +30,7 @@ import trees
 
 VERSIONS = {"code-review-graph": "2.3.9", "codegraph": "1.6.1"}
 ONE_FILE = ["comment", "body", "export"]
-EVERY = [*ONE_FILE, "rename", "remove"]
+EVERY = [*ONE_FILE, "rename", "remove", "restore", "swap", "unexport", "construct", "shadow", "manifest"]
 MANY = 50
 
 
@@ -69,6 +69,16 @@ class Sync:
         with open(self.cold_out, encoding="utf-8") as file:
             rows = (json.loads(line) for line in file if line.startswith('{"kind":"file"'))
             return [row["path"] for row in rows]
+
+    def bound(self):
+        """The files that have call sites, and those that evidence leads to."""
+        found = set()
+        with open(self.cold_out, encoding="utf-8") as file:
+            for row in (json.loads(line) for line in file if line.startswith('{"kind":"file"')):
+                steps = [step.get("target") for site in row["call_sites"] for step in site["evidence"]]
+                found |= {row["path"]} if steps else set()
+                found |= {target.split("#")[0] for target in steps if target}
+        return found
 
     def same(self, tree, environment):
         """Whether the last index with a cache has the bytes of one without."""
@@ -228,7 +238,7 @@ def measure(options, name, repositories):
     if options.parsers and isinstance(tools[0], Sync):
         result["alone"] = alone(options, tools[0], tree, environment)
     if options.updates:
-        edits = trees.Edits(tree, seed=20261130)
+        edits = trees.Edits(tree, options.seed, likely=tools[0].bound() if isinstance(tools[0], Sync) else ())
         result["updates"], result["equality"] = updates(tools, tree, environment, options.runs, edits, options.check)
     return {**result, "load_after": os.getloadavg()[0]}
 
@@ -277,6 +287,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--only", type=lambda text: text.split(","), default=[kind.name for kind in (Sync, CodeReviewGraph, Codegraph)])
     parser.add_argument("--check", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=20261130)
     parser.add_argument("--files-limit", type=int, default=1_000_000)
     parser.add_argument("--join")
     parser.add_argument("--parsers")

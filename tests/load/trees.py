@@ -53,13 +53,14 @@ def commit(tree):
 
 
 class Edits:
-    """Edits of a tree in a fixed order: the same seed and tree give the same edits."""
+    """Edits of a tree in a fixed order: the same seed and tree give the same edits. Of `likely` files every other one."""
 
-    def __init__(self, tree, seed):
-        self.tree, self.random, self.count = tree, random.Random(seed), 0
+    def __init__(self, tree, seed, likely=()):
+        self.tree, self.random, self.count, self.lost = tree, random.Random(seed), 0, set()
         listed = git(tree, "ls-files", "-z").split("\0")
         self.files = sorted(path for path in listed if SOURCES.search(path) and not PASSED_OVER.search(path)
                             and 0 < self.size(path) < 256 * 1024)
+        self.known, self.likely = set(self.files), sorted(likely)
 
     def size(self, path):
         whole = os.path.join(self.tree, path)
@@ -67,7 +68,7 @@ class Edits:
 
     def one(self, kind):
         """Edits one file and commits: `comment` (a line at the end), `body` (in a function, if there is one), `export` (one
-        more exported function), `rename` or `remove`. Says which file."""
+        more exported function), or a kind that is a method below. Says which file."""
         path = self.edit(kind)
         commit(self.tree)
         return path
@@ -80,28 +81,108 @@ class Edits:
 
     def edit(self, kind):
         self.count += 1
-        path = self.random.choice(self.files)
-        whole = os.path.join(self.tree, path)
-        if kind == "rename":
-            to = re.sub(r"(\.\w+)$", rf"-{self.count}\1", path)
-            os.rename(whole, os.path.join(self.tree, to))
-            self.files[self.files.index(path)] = to
-            return to
-        if kind == "remove":
-            os.remove(whole)
-            self.files.remove(path)
-            return path
-        with open(whole, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            text = file.read()
-        name = f"measured{self.count}"
-        added = {"comment": f"\n// {name}\n", "export": f"\nexport function {name}(value) {{\n  return value;\n}}\n"}.get(kind)
-        if added is None:
-            # The first line of a function's body: facts change, exports do not.
+        return getattr(self, kind, self.append)(self.pick(), kind)
+
+    def pick(self):
+        """A file; where some matter more than others, every other time one of them."""
+        likely = [path for path in self.likely if path in self.known] if self.count % 2 else []
+        return self.random.choice(likely or self.files)
+
+    def append(self, path, kind):
+        added = {"comment": "\n// {0}\n", "export": "\nexport function {0}(value) {{\n  return value;\n}}\n"}[kind]
+        return self.change(path, lambda text: text + added.format(f"measured{self.count}"))
+
+    def body(self, path, _):
+        """The first line of a function's body: facts change, exports do not."""
+        line = f"const measured{self.count} = String({self.count});\n"
+
+        def insert(text):
             found = re.search(r"(=>|\bfunction\b[^\n{;]*\)[^\n{;]*)\s*\{[ \t]*\r?\n", text)
-            line = f"const {name} = String({self.count});\n"
-            text = text[:found.end()] + line + text[found.end():] if found else text + "\n" + line
-        else:
-            text += added
-        with open(whole, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return text[:found.end()] + line + text[found.end():] if found else text + "\n" + line
+
+        return self.change(path, insert)
+
+    def rename(self, path, _):
+        """The file gets another name; whoever imports it imports nothing."""
+        to = re.sub(r"(\.\w+)$", rf"-{self.count}\1", path)
+        os.rename(os.path.join(self.tree, path), os.path.join(self.tree, to))
+        self.gone(path)
+        self.there(to)
+        return to
+
+    def remove(self, path, _):
+        os.remove(os.path.join(self.tree, path))
+        self.gone(path)
+        return path
+
+    def restore(self, path, _):
+        """The file as it was in the first commit, also when it was removed since."""
+        first = git(self.tree, "rev-list", "--max-parents=0", "HEAD").strip()
+        path = self.random.choice(sorted(self.lost)) if self.lost else path
+        if subprocess.run(["git", "-C", self.tree, "checkout", "-q", first, "--", path], stderr=subprocess.DEVNULL).returncode == 0:
+            self.there(path)
+        return path
+
+    def swap(self, path, _):
+        """Two files of one ending exchange what they hold."""
+        ending = os.path.splitext(path)[1]
+        other = self.random.choice([it for it in self.files if it.endswith(ending)])
+        here, there = self.text(path), self.text(other)
+        self.change(path, lambda _: there)
+        self.change(other, lambda _: here)
+        return path
+
+    def unexport(self, path, _):
+        """An exported name becomes another, in its own file alone."""
+        pattern = re.compile(r"(\bexport\s+(?:async\s+)?(?:const|let|function|class)\s+)(\w+)")
+        return self.change(path, lambda text: pattern.sub(rf"\g<1>\g<2>{self.count}", text, count=1))
+
+    def construct(self, path, _):
+        """What is constructed gets one more argument: a client may move to another host."""
+        pattern = re.compile(r"\bnew ([A-Z]\w*)\(")
+        return self.change(path, lambda text: pattern.sub(r'new \1({ baseURL: "https://moved.example.org" }, ', text, count=1))
+
+    def shadow(self, path, _):
+        """A file that an import of the same text may now mean: a folder of a module's name with an index, or the reverse."""
+        stem, ending = os.path.splitext(path)
+        to = stem.removesuffix("/index") + ending if stem.endswith("/index") else f"{stem}/index{ending}"
+        whole = os.path.join(self.tree, to)
+        if not os.path.exists(whole) and not os.path.isfile(os.path.dirname(whole)):
+            os.makedirs(os.path.dirname(whole), exist_ok=True)
+            with open(whole, "w", encoding="utf-8") as file:
+                file.write(f"export const shadow = {self.count};\nexport default shadow;\n")
+            self.there(to)
+        return to
+
+    def manifest(self, _, __):
+        """A manifest or configuration changes: a version, a name, where a package's entry is, what paths mean."""
+        listed = [path for path in git(self.tree, "ls-files", "-z").split("\0")
+                  if re.search(r"(^|/)(package\.json|tsconfig[\w.]*\.json)$", path) and self.size(path)]
+        path = self.random.choice(listed)
+        changes = [(r'("version":\s*")[^"]*', r"\g<1>9.9.9"), (r'("name":\s*"[^"]*)', r"\g<1>x"),
+                   (r'("(?:main|module|types)":\s*")[^"]*', r"\g<1>./nowhere.js"), (r'("@[^"/]*/\*":\s*\[\s*")', r"\g<1>./moved/"),
+                   (r'("(?:stripe|openai|resend|@octokit/rest|@slack/web-api)":\s*")[^"]*', r"\g<1>^1.0.0")]
+        pattern, by = changes[self.count % len(changes)]
+        return self.change(path, lambda text: re.sub(pattern, by, text, count=1))
+
+    def there(self, path):
+        self.lost.discard(path)
+        if path not in self.known:
+            self.known.add(path)
+            self.files.append(path)
+
+    def gone(self, path):
+        self.lost.add(path)
+        self.known.discard(path)
+        self.files.remove(path)
+
+    def text(self, path):
+        with open(os.path.join(self.tree, path), encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+
+    def change(self, path, by):
+        """Writes what `by` makes of the file's text. Says which file."""
+        text = by(self.text(path))
+        with open(os.path.join(self.tree, path), "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
         return path
