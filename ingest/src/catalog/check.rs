@@ -20,7 +20,7 @@ pub fn check(catalog: &Catalog) -> Vec<String> {
                 ));
             }
         }
-        for (chain, entries) in &package.chains {
+        for (chain, entries) in package.chains() {
             let mut seen = BTreeSet::new();
             let all: Vec<u8> = (0..u8::try_from(package.editions.len()).unwrap_or(u8::MAX)).collect();
             for entry in entries {
@@ -31,7 +31,7 @@ pub fn check(catalog: &Catalog) -> Vec<String> {
             }
         }
     }
-    for (index, (vendor, routes)) in catalog.vendors.iter().zip(&catalog.routes).enumerate() {
+    for (index, (vendor, routes)) in catalog.all_routes().enumerate() {
         let file = &vendor.file;
         if *file != format!("{}.json", vendor.id) {
             defects.push(format!("{file}: it is of vendor `{}`, whose file is `{}.json`", vendor.id, vendor.id));

@@ -1,32 +1,20 @@
-//! The vendor files of this build.
+//! The vendor files of this build, taken apart by `build.rs`.
 
-/// File name and text, sorted by name; a test compares the list with the folder.
-pub(super) const FILES: &[(&str, &str)] = &[
-    ("airtable.json", include_str!("../../catalog/airtable.json")),
-    ("algolia.json", include_str!("../../catalog/algolia.json")),
-    ("anthropic.json", include_str!("../../catalog/anthropic.json")),
-    ("auth0.json", include_str!("../../catalog/auth0.json")),
-    ("aws-dynamodb.json", include_str!("../../catalog/aws-dynamodb.json")),
-    ("aws-s3.json", include_str!("../../catalog/aws-s3.json")),
-    ("bitly.json", include_str!("../../catalog/bitly.json")),
-    ("firebase.json", include_str!("../../catalog/firebase.json")),
-    ("github.json", include_str!("../../catalog/github.json")),
-    ("google-storage.json", include_str!("../../catalog/google-storage.json")),
-    ("google.json", include_str!("../../catalog/google.json")),
-    ("hubspot.json", include_str!("../../catalog/hubspot.json")),
-    ("linear.json", include_str!("../../catalog/linear.json")),
-    ("mailgun.json", include_str!("../../catalog/mailgun.json")),
-    ("notion.json", include_str!("../../catalog/notion.json")),
-    ("openai.json", include_str!("../../catalog/openai.json")),
-    ("paypal.json", include_str!("../../catalog/paypal.json")),
-    ("plaid.json", include_str!("../../catalog/plaid.json")),
-    ("pusher.json", include_str!("../../catalog/pusher.json")),
-    ("resend.json", include_str!("../../catalog/resend.json")),
-    ("sendgrid.json", include_str!("../../catalog/sendgrid.json")),
-    ("shopify.json", include_str!("../../catalog/shopify.json")),
-    ("slack.json", include_str!("../../catalog/slack.json")),
-    ("stripe.json", include_str!("../../catalog/stripe.json")),
-    ("supabase.json", include_str!("../../catalog/supabase.json")),
-    ("twilio.json", include_str!("../../catalog/twilio.json")),
-    ("vercel.json", include_str!("../../catalog/vercel.json")),
-];
+/// A vendor file.
+pub(super) struct File {
+    pub(super) name: &'static str,
+    /// JSON of everything but its operations and routes.
+    pub(super) head: &'static str,
+    pub(super) packages: &'static [Operations],
+    /// As [`super::parts::lines`] writes them.
+    pub(super) routes: &'static str,
+}
+
+/// What the chains of a package request.
+pub(super) struct Operations {
+    pub(super) commands: &'static [&'static str],
+    /// As [`super::parts::lines`] writes them.
+    pub(super) lines: &'static str,
+}
+
+include!(concat!(env!("OUT_DIR"), "/catalog.rs"));

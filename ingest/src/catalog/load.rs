@@ -1,14 +1,13 @@
 //! Reading vendor files and resolving the names in them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use semver::Version;
-use sha2::{Digest, Sha256};
 use sync_core::operation::erase;
 
-use super::Catalog;
 use super::file::{ArgumentsFile, DispatchFile, DispatchKind, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile};
 use super::http::{self, HttpLibraries};
 use super::model::{
@@ -16,7 +15,8 @@ use super::model::{
     Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
 };
 use super::route::{self, Route};
-use super::text::{commands, operation, ranged};
+use super::text::{operation, ranged};
+use super::{Catalog, VendorRoutes, embedded, parts};
 
 /// A catalog that cannot be used. The message names the file, what is wrong in it, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -65,46 +65,97 @@ pub(super) fn from_folder(dir: &Path) -> Result<Catalog, CatalogError> {
     from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
+/// A vendor file, taken apart.
+struct Given {
+    name: String,
+    /// Without operations and routes.
+    head: VendorFile,
+    /// What each package's chains request.
+    operations: Vec<Operations>,
+    routes: Cow<'static, str>,
+}
+
+struct Operations {
+    commands: Vec<String>,
+    lines: Cow<'static, str>,
+}
+
 /// Files must come sorted by name: the version is a hash over them in order.
-pub(super) fn from_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Catalog, CatalogError> {
-    let mut hasher = Sha256::new();
-    let mut add = |name: &str, text: &str| {
-        for part in [name, text] {
-            hasher.update((part.len() as u64).to_be_bytes());
-            hasher.update(part.as_bytes());
-        }
-    };
-    let mut parsed = vec![];
-    add(http::FILE.0, http::FILE.1);
+pub(super) fn from_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Result<Catalog, CatalogError> {
+    let version = parts::version(std::iter::once(http::FILE).chain(files.clone()));
+    let mut given = vec![];
     for (name, text) in files {
-        add(name, text);
-        let file: VendorFile = serde_json::from_str(text)
-            .map_err(|e| CatalogError::Malformed { file: name.to_owned(), reason: e.to_string() })?;
-        if file.format != FORMAT {
-            let reason = format!("format {} is not {FORMAT}", file.format);
-            return Err(CatalogError::Malformed { file: name.to_owned(), reason });
-        }
-        parsed.push((name.to_owned(), file));
+        let mut head = vendor_file(name, text)?;
+        let take = |package: &mut PackageFile| {
+            let (recorded, added) = (std::mem::take(&mut package.operations), std::mem::take(&mut package.added));
+            let all = recorded.iter().chain(&added);
+            let lines =
+                parts::lines(all.map(|(operation, chains)| (operation.as_str(), chains.iter().map(String::as_str))));
+            Operations { commands: parts::commands(&lines), lines: lines.into() }
+        };
+        let operations = head.packages.iter_mut().map(take).collect();
+        let routes = head.routes.iter().chain(&head.recorded_routes);
+        let routes = parts::lines(routes.map(|route| (route.as_str(), std::iter::empty())));
+        given.push(Given { name: name.to_owned(), head, operations, routes: routes.into() });
     }
+    let catalog = from_parts(version, given)?;
+    for package in &catalog.packages {
+        package.read_chains().map_err(|reason| catalog.contradiction(package.vendor, reason))?;
+    }
+    for index in (0..catalog.vendors.len()).filter_map(index) {
+        catalog.read_routes(VendorId(index)).map_err(|reason| catalog.contradiction(VendorId(index), reason))?;
+    }
+    Ok(catalog)
+}
+
+/// The catalog of this build. Its operations were read by the tests, so nothing is read here that may not be needed.
+pub(super) fn from_embedded() -> Result<Catalog, CatalogError> {
+    let mut given = vec![];
+    for file in embedded::FILES {
+        let operations = file.packages.iter().map(|package| Operations {
+            commands: package.commands.iter().map(|command| (*command).to_owned()).collect(),
+            lines: package.lines.into(),
+        });
+        given.push(Given {
+            name: file.name.to_owned(),
+            head: vendor_file(file.name, file.head)?,
+            operations: operations.collect(),
+            routes: file.routes.into(),
+        });
+    }
+    let mut catalog = from_parts(embedded::VERSION.to_owned(), given)?;
+    catalog.known_words = embedded::WORDS;
+    Ok(catalog)
+}
+
+fn vendor_file(name: &str, text: &str) -> Result<VendorFile, CatalogError> {
+    let malformed = |reason: String| CatalogError::Malformed { file: name.to_owned(), reason };
+    let file: VendorFile = serde_json::from_str(text).map_err(|e| malformed(e.to_string()))?;
+    if file.format == FORMAT { Ok(file) } else { Err(malformed(format!("format {} is not {FORMAT}", file.format))) }
+}
+
+fn from_parts(version: String, given: Vec<Given>) -> Result<Catalog, CatalogError> {
     let mut catalog = Catalog {
-        version: hex::encode(&hasher.finalize()[..8]),
+        version,
         vendors: vec![],
         packages: vec![],
         shapes: vec![],
-        modules: HashMap::new(),
+        modules: vec![],
+        specifiers: HashMap::new(),
         routes: vec![],
         hosts: vec![],
         http: HttpLibraries::read(http::FILE.0, http::FILE.1)?,
+        known_words: &[],
         words: OnceLock::new(),
     };
-    let names = declare(&mut catalog, &parsed)?;
+    let names = declare(&mut catalog, &given)?;
     let mut package = 0;
-    for (name, file) in parsed {
-        let at = Place { file: name, names: &names };
-        for given in file.packages {
+    for file in given {
+        let at = Place { file: file.name, names: &names };
+        for (given, operations) in file.head.packages.into_iter().zip(file.operations) {
             let id = PackageId(package);
             package += 1;
-            fill(&mut catalog, &at, id, given)?;
+            fill(&mut catalog, &at, id, given, operations)?;
         }
     }
     Ok(catalog)
@@ -134,9 +185,10 @@ impl Place<'_> {
 }
 
 /// First pass: gives vendors, packages, shapes and routes their indexes, so that the second can refer to any of them.
-fn declare(catalog: &mut Catalog, parsed: &[(String, VendorFile)]) -> Result<Names, CatalogError> {
+fn declare(catalog: &mut Catalog, given: &[Given]) -> Result<Names, CatalogError> {
     let mut names = Names::new();
-    for (name, file) in parsed {
+    for given in given {
+        let (name, file) = (&given.name, &given.head);
         let wrong = |reason: String| CatalogError::Contradiction { file: name.clone(), reason };
         let vendor = VendorId(index(catalog.vendors.len()).ok_or_else(|| wrong("too many vendors".to_owned()))?);
         if catalog.vendors.iter().any(|known| known.id == file.vendor) {
@@ -161,26 +213,8 @@ fn declare(catalog: &mut Catalog, parsed: &[(String, VendorFile)]) -> Result<Nam
             get_as_post: file.get_as_post,
             enum_keys: file.enum_keys.iter().map(|(operation, keys)| (erase(operation), keys.clone())).collect(),
         });
-        let mut routes = vec![];
-        let operations = file.packages.iter().flat_map(|package| package.operations.keys().chain(package.added.keys()));
-        for text in operations.chain(&file.routes).chain(&file.recorded_routes) {
-            let no_operation = || wrong(format!("`{text}` is no operation"));
-            let (written, canonical) = text.split_once(" as ").unwrap_or((text, text));
-            let (host, written) = operation(written).ok_or_else(no_operation)?;
-            let (_, operation) = operation(canonical).ok_or_else(no_operation)?;
-            let (method, path) = written.as_str().split_once(' ').ok_or_else(no_operation)?;
-            if let Some(host) = &host
-                && !file.servers.iter().any(|server| server.host == *host)
-            {
-                return Err(wrong(format!("`{text}` names a host that is none of the vendor's servers")));
-            }
-            // What a name in parentheses tells apart, a path cannot.
-            if !operation.as_str().ends_with(')') {
-                routes.push(Route { method: method.to_owned(), host, segments: route::segments(path), operation });
-            }
-        }
-        catalog.routes.push(routes);
-        for package in &file.packages {
+        catalog.routes.push(VendorRoutes { lines: given.routes.clone(), read: OnceLock::new() });
+        for (package, operations) in file.packages.iter().zip(&given.operations) {
             let id = PackageId(index(catalog.packages.len()).ok_or_else(|| wrong("too many packages".to_owned()))?);
             catalog.packages.push(Package {
                 vendor,
@@ -193,14 +227,16 @@ fn declare(catalog: &mut Catalog, parsed: &[(String, VendorFile)]) -> Result<Nam
                 suffixes: vec![],
                 dispatch: BTreeMap::new(),
                 optional_prefixes: vec![],
-                chains: BTreeMap::new(),
+                chain_arguments: HashMap::new(),
+                lines: Cow::Borrowed(""),
+                chains: OnceLock::new(),
             });
             for shape in package.shapes.keys() {
                 declare_shape(catalog, &mut names, id, &package.name, shape)
                     .ok_or_else(|| wrong(format!("shape `{shape}` of `{}` is declared twice", package.name)))?;
             }
-            for command in commands(package) {
-                declare_shape(catalog, &mut names, id, &package.name, &command);
+            for command in &operations.commands {
+                declare_shape(catalog, &mut names, id, &package.name, command);
                 declare_shape(catalog, &mut names, id, &package.name, &format!("new {command}"));
             }
         }
@@ -238,8 +274,14 @@ fn declare_shape(
 }
 
 /// Second pass: a package's content.
-fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile) -> Result<(), CatalogError> {
-    let commands = commands(&given);
+fn fill(
+    catalog: &mut Catalog,
+    at: &Place<'_>,
+    id: PackageId,
+    given: PackageFile,
+    operations: Operations,
+) -> Result<(), CatalogError> {
+    let commands = operations.commands;
     for (name, shape) in given.shapes {
         fill_shape(catalog, at, &given.name, &name, shape)?;
     }
@@ -276,8 +318,10 @@ fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile
             exports,
             types: resolve(module.types)?,
         };
+        let index = catalog.modules.len();
+        catalog.modules.push(resolved);
         for specifier in module.specifiers {
-            if catalog.modules.insert(specifier.clone(), resolved.clone()).is_some() {
+            if catalog.specifiers.insert(specifier.clone(), index).is_some() {
                 return Err(at.wrong(format!("`{specifier}` is declared twice")));
             }
         }
@@ -288,18 +332,6 @@ fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile
             .map_err(|e| at.wrong(format!("version `{}` of `{}`: {e}", edition.version, given.name)))?;
         editions.push(Edition { version, envelope: edition.envelope });
     }
-    let arguments = given.arguments.into();
-    let mut chains: BTreeMap<String, Vec<ChainEntry>> = BTreeMap::new();
-    for (text, given_chains) in given.operations.iter().chain(&given.added) {
-        let (_, operation) = operation(text).ok_or_else(|| at.wrong(format!("`{text}` is no operation")))?;
-        for chain in given_chains {
-            let (chain, editions) = ranged(chain, &editions)
-                .ok_or_else(|| at.wrong(format!("`{chain}` of `{}` names an unknown version", given.name)))?;
-            let arguments = given.chain_arguments.get(chain).map_or(arguments, |rule| (*rule).into());
-            let entry = OperationEntry { operation: operation.clone(), arguments };
-            chains.entry(chain.to_owned()).or_default().push(ChainEntry { editions, entry });
-        }
-    }
     let mut dispatch: BTreeMap<String, Vec<Dispatch>> = BTreeMap::new();
     for given_dispatch in given.dispatch {
         let chain = given_dispatch.chain.clone();
@@ -309,7 +341,7 @@ fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile
     }
     let package = &mut catalog.packages[usize::from(id.0)];
     package.editions = editions;
-    package.arguments = arguments;
+    package.arguments = given.arguments.into();
     package.options_keys = given.options_keys;
     package.client_options = ClientOptions {
         argument: given.client_options.argument,
@@ -323,7 +355,8 @@ fn fill(catalog: &mut Catalog, at: &Place<'_>, id: PackageId, given: PackageFile
     package.suffixes = given.suffixes.into_iter().map(|(tail, kind)| Suffix { tail, kind }).collect();
     package.dispatch = dispatch;
     package.optional_prefixes = given.optional_prefixes;
-    package.chains = chains;
+    package.chain_arguments = given.chain_arguments.into_iter().map(|(chain, rule)| (chain, rule.into())).collect();
+    package.lines = operations.lines;
     Ok(())
 }
 
@@ -374,6 +407,57 @@ fn resolve_dispatch(given: DispatchFile) -> Option<Dispatch> {
             Dispatch::Path { method: source(given.method?), path: source(given.path?), keys: given.keys.map(source) }
         }
     })
+}
+
+impl Package {
+    /// Reads what the chains request; what is wrong is said in words.
+    pub(super) fn read_chains(&self) -> Result<BTreeMap<String, Vec<ChainEntry>>, String> {
+        let mut chains: BTreeMap<String, Vec<ChainEntry>> = BTreeMap::new();
+        for line in self.lines.lines() {
+            let mut parts = line.split('\t');
+            let text = parts.next().unwrap_or_default();
+            let (_, operation) = operation(text).ok_or_else(|| format!("`{text}` is no operation"))?;
+            for written in parts {
+                let (chain, editions) = ranged(written, &self.editions)
+                    .ok_or_else(|| format!("`{written}` of `{}` names an unknown version", self.name))?;
+                let arguments = self.chain_arguments.get(chain).copied().unwrap_or(self.arguments);
+                let entry = OperationEntry { operation: operation.clone(), arguments };
+                chains.entry(chain.to_owned()).or_default().push(ChainEntry { editions, entry });
+            }
+        }
+        Ok(chains)
+    }
+}
+
+impl Catalog {
+    fn contradiction(&self, vendor: VendorId, reason: String) -> CatalogError {
+        CatalogError::Contradiction { file: self.vendor(vendor).file.clone(), reason }
+    }
+
+    /// Reads the templates of a vendor; what is wrong is said in words.
+    pub(super) fn read_routes(&self, id: VendorId) -> Result<Vec<Route>, String> {
+        let (vendor, own) = (self.vendor(id), &self.routes[usize::from(id.0)].lines);
+        let packages = self.packages.iter().filter(|package| package.vendor == id);
+        let texts = packages.map(|package| &package.lines).chain([own]).flat_map(|lines| lines.lines());
+        let mut routes = vec![];
+        for text in texts.filter_map(|line| line.split('\t').next()) {
+            let no_operation = || format!("`{text}` is no operation");
+            let (written, canonical) = text.split_once(" as ").unwrap_or((text, text));
+            let (host, written) = operation(written).ok_or_else(no_operation)?;
+            let (_, operation) = operation(canonical).ok_or_else(no_operation)?;
+            let (method, path) = written.as_str().split_once(' ').ok_or_else(no_operation)?;
+            if let Some(host) = &host
+                && !vendor.servers.iter().any(|server| server.host == *host)
+            {
+                return Err(format!("`{text}` names a host that is none of the vendor's servers"));
+            }
+            // What a name in parentheses tells apart, a path cannot.
+            if !operation.as_str().ends_with(')') {
+                routes.push(Route { method: method.to_owned(), host, segments: route::segments(path), operation });
+            }
+        }
+        Ok(routes)
+    }
 }
 
 impl From<ArgumentsFile> for Arguments {

@@ -9,12 +9,14 @@ mod http;
 mod load;
 mod model;
 pub mod openapi;
+mod parts;
 pub mod record;
 mod route;
 #[cfg(test)]
 mod tests;
 mod text;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -37,19 +39,31 @@ pub struct Catalog {
     vendors: Vec<Vendor>,
     packages: Vec<Package>,
     shapes: Vec<Shape>,
-    modules: HashMap<String, Module>,
-    routes: Vec<Vec<Route>>,
+    modules: Vec<Module>,
+    /// Import specifier → index of its module.
+    specifiers: HashMap<String, usize>,
+    routes: Vec<VendorRoutes>,
     hosts: Vec<(Server, VendorId)>,
     http: HttpLibraries,
-    /// Literal segments of all routes by their digests, made when first asked for.
+    /// Literal segments of all routes by their digests, sorted, where the build made them.
+    known_words: &'static [(u64, &'static str)],
+    /// The same, made when first asked for.
     words: OnceLock<HashMap<u64, String>>,
+}
+
+/// The templates of a vendor, read when a request to one of its hosts is first met.
+#[derive(Debug)]
+struct VendorRoutes {
+    /// Those that no package reaches.
+    lines: Cow<'static, str>,
+    read: OnceLock<Vec<Route>>,
 }
 
 impl Catalog {
     /// The catalog of this build.
     pub fn embedded() -> Result<&'static Self, &'static CatalogError> {
         static EMBEDDED: OnceLock<Result<Catalog, CatalogError>> = OnceLock::new();
-        EMBEDDED.get_or_init(|| load::from_files(embedded::FILES.iter().map(|(name, text)| (*name, *text)))).as_ref()
+        EMBEDDED.get_or_init(load::from_embedded).as_ref()
     }
 
     /// The catalog of a folder of vendor files.
@@ -64,7 +78,7 @@ impl Catalog {
 
     /// What an import of this specifier gives, if it is of a vendor's package.
     pub fn module(&self, specifier: &str) -> Option<&Module> {
-        self.modules.get(specifier)
+        self.specifiers.get(specifier).map(|index| &self.modules[*index])
     }
 
     /// The package whose clients an import of this specifier gives.
@@ -151,7 +165,7 @@ impl Catalog {
         let host = url.host.to_ascii_lowercase();
         let mut found: Option<(&Vendor, Operation)> = None;
         for (server, vendor) in self.hosts.iter().filter(|(server, _)| server.covers(&host)) {
-            let routes = &self.routes[usize::from(vendor.0)];
+            let routes = self.routes_of(*vendor);
             let found_by = |method: &str| route::find(routes, server, method, &url.path);
             let is_get = method.eq_ignore_ascii_case("GET") && self.vendor(*vendor).get_as_post;
             let operation = found_by(method).or_else(|| is_get.then(|| found_by("POST")).flatten());
@@ -168,7 +182,7 @@ impl Catalog {
     /// The operation that a route written out for a vendor's client names: `POST /repos/{owner}/{repo}/issues`, with
     /// parameters as `{x}` or `:x`, or with values in their places.
     pub fn route_text(&self, vendor: VendorId, method: &str, path: &[UrlPart]) -> Option<Operation> {
-        route::find(&self.routes[usize::from(vendor.0)], &Server::any(), method, path)
+        route::find(self.routes_of(vendor), &Server::any(), method, path)
     }
 
     /// The vendor that answers at a host.
@@ -185,8 +199,13 @@ impl Catalog {
     /// The segment of a path that this is the digest of, where a vendor has such a path. Most words of a source are
     /// kept as digests only; those that a vendor publishes as parts of its URLs are no secret.
     pub fn word(&self, digest: u64) -> Option<&str> {
+        if !self.known_words.is_empty() {
+            let found = self.known_words.binary_search_by_key(&digest, |(known, _)| *known).ok()?;
+            return self.known_words.get(found).map(|(_, word)| *word);
+        }
         let words = self.words.get_or_init(|| {
-            let literals = self.routes.iter().flatten().flat_map(|route| &route.segments);
+            let routes = self.all_routes().flat_map(|(_, routes)| routes);
+            let literals = routes.flat_map(|route| &route.segments);
             let literals = literals.filter_map(|segment| match segment {
                 Segment::Literal(text) => Some(text),
                 _ => None,
@@ -195,6 +214,17 @@ impl Catalog {
             distinct.into_iter().map(|text| (crate::parse::digest(text), text.clone())).collect()
         });
         words.get(&digest).map(String::as_str)
+    }
+
+    /// The templates of a vendor. Those that cannot be read were refused when the catalog was loaded or built.
+    fn routes_of(&self, vendor: VendorId) -> &[Route] {
+        let routes = &self.routes[usize::from(vendor.0)];
+        routes.read.get_or_init(|| self.read_routes(vendor).unwrap_or_default())
+    }
+
+    /// Every vendor with its templates.
+    fn all_routes(&self) -> impl Iterator<Item = (&Vendor, &[Route])> {
+        (0_u16..).zip(&self.vendors).map(|(index, vendor)| (vendor, self.routes_of(VendorId(index))))
     }
 
     /// Argument keys of an operation whose literal values are worth a digest.
@@ -209,7 +239,7 @@ impl Catalog {
 
     /// Every import specifier with what it gives, sorted.
     pub fn modules(&self) -> BTreeMap<&str, &Module> {
-        self.modules.iter().map(|(specifier, module)| (specifier.as_str(), module)).collect()
+        self.specifiers.iter().map(|(specifier, index)| (specifier.as_str(), &self.modules[*index])).collect()
     }
 }
 
@@ -266,7 +296,7 @@ impl Package {
     /// What the chain requests in the recorded version; where that version does not have it, in the nearest lower one
     /// that does, else in the nearest higher one.
     fn entry(&self, edition: usize, chain: &str) -> Option<&OperationEntry> {
-        let entries = self.chains.get(chain)?;
+        let entries = self.chains().get(chain)?;
         let in_edition = |wanted: usize| {
             entries.iter().find(|entry| {
                 entry.editions.is_empty() || entry.editions.iter().any(|known| usize::from(*known) == wanted)
@@ -284,7 +314,13 @@ impl Package {
     /// Whether calling this chain leads to further chains (`from` to `from().select`), and is no request by itself.
     pub fn leads_on(&self, chain: &str) -> bool {
         let head = format!("{chain}()");
-        self.chains.range(head.clone()..).next().is_some_and(|(known, _)| known.starts_with(&head))
+        self.chains().range(head.clone()..).next().is_some_and(|(known, _)| known.starts_with(&head))
+    }
+
+    /// Chain → what it requests, by recorded version. What cannot be read was refused when the catalog was loaded or
+    /// built.
+    pub(crate) fn chains(&self) -> &BTreeMap<String, Vec<model::ChainEntry>> {
+        self.chains.get_or_init(|| self.read_chains().unwrap_or_default())
     }
 
     fn is_local(&self, chain: &str) -> bool {

@@ -4,7 +4,9 @@
 //! The central idea is the [`Shape`]: what a value taken from a vendor's package is, what its members are, and what
 //! calling or constructing it gives. A client is a shape; so is a class, a factory, a framework's handler argument.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use sync_core::operation::Operation;
 
@@ -73,8 +75,12 @@ pub struct Package {
     pub(crate) dispatch: BTreeMap<String, Vec<Dispatch>>,
     /// Prefixes that the vendor lets callers leave out (`rest` in `octokit.rest.issues`).
     pub(crate) optional_prefixes: Vec<String>,
+    /// Argument rules of chains that differ.
+    pub(crate) chain_arguments: HashMap<String, Arguments>,
+    /// What `chains` is read from when it is first asked for.
+    pub(crate) lines: Cow<'static, str>,
     /// Chain → what it requests, by recorded version.
-    pub(crate) chains: BTreeMap<String, Vec<ChainEntry>>,
+    pub(crate) chains: OnceLock<BTreeMap<String, Vec<ChainEntry>>>,
 }
 
 /// A recorded version of a package.

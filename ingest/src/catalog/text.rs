@@ -3,7 +3,6 @@
 use semver::Version;
 use sync_core::operation::Operation;
 
-use super::file::PackageFile;
 use super::model::Edition;
 
 /// The lowest version that a pinned version or range (`14.25.0`, `^14.1`, `>=8 <9`, `14`) allows.
@@ -36,21 +35,6 @@ pub(super) fn ranged<'a>(text: &'a str, editions: &[Edition]) -> Option<(&'a str
         out.push(u8::try_from(index).ok()?);
     }
     Some((chain, out))
-}
-
-/// Commands that a package's chains send: `PutObjectCommand` of `send(PutObjectCommand)`. Each is an exported class.
-pub(super) fn commands(package: &PackageFile) -> Vec<String> {
-    let chains = package.operations.values().chain(package.added.values()).flatten();
-    let mut out: Vec<String> = chains
-        .filter_map(|chain| {
-            let chain = chain.split(' ').next()?;
-            Some(chain.strip_prefix("send(")?.strip_suffix(')')?.to_owned())
-        })
-        .filter(|command| !command.is_empty())
-        .collect();
-    out.sort();
-    out.dedup();
-    out
 }
 
 #[cfg(test)]

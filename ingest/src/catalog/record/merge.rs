@@ -115,7 +115,7 @@ struct Names {
     servers: HashMap<String, (String, bool)>,
     /// Chains of the package that are a maintainer's.
     by_hand: BTreeSet<String>,
-    drop: BTreeSet<String>,
+    drop: Vec<String>,
     replace: HashMap<String, String>,
     parameters: HashMap<String, String>,
     snake: bool,
@@ -171,7 +171,7 @@ impl Names {
         if let Some(text) = self.replace.get(&call.chain) {
             return Some(self.texts.get(&erased(text)).unwrap_or(text).clone());
         }
-        if self.drop.contains(&call.chain) || self.by_hand.contains(&call.chain) {
+        if self.drop.iter().any(|dropped| covers(dropped, &call.chain)) || self.by_hand.contains(&call.chain) {
             return None;
         }
         let (base, named) = self.servers.get(&call.host).map_or(("", false), |(base, named)| (base.as_str(), *named));
@@ -220,6 +220,16 @@ impl Names {
         }
         out.push_str(rest);
         out
+    }
+}
+
+/// Whether a chain is meant by a text in which `*` at an end stands for anything.
+fn covers(text: &str, chain: &str) -> bool {
+    match (text.strip_prefix('*'), text.strip_suffix('*')) {
+        (Some(rest), None) => chain.ends_with(rest),
+        (None, Some(rest)) => chain.starts_with(rest),
+        (Some(rest), Some(_)) => chain.contains(rest.trim_end_matches('*')),
+        (None, None) => text == chain,
     }
 }
 

@@ -48,6 +48,7 @@ pub(super) fn record(
     };
     let installed = serde_json::from_str::<serde_json::Value>(&manifest).ok();
     let installed = installed.as_ref().and_then(|manifest| manifest["version"].as_str()).unwrap_or_default();
+    let installed = installed.trim_start_matches('v');
     let version = Version::parse(installed)
         .map_err(|error| RecordError::NotInstalled { spec, reason: format!("its version `{installed}`: {error}") })?;
     let given: serde_json::Map<String, serde_json::Value> =

@@ -29,7 +29,7 @@ const BY_HAND: &str = r#"{
  "recording": {
   "packages": {"acme": [{"file": "old.json"}]},
   "rules": {"parameter_case": "snake", "parameters": {"arg0": "thing"}},
-  "drop": ["debug"],
+  "drop": ["debug", "*WithInfo", "*.inner.*"],
   "replace": {"files.upload": "POST upload.acme.com/files"}
  },
  "packages": [
@@ -56,6 +56,8 @@ fn a_version_between_two_becomes_an_edition_and_what_was_written_by_hand_stays()
 {"chain":"things.move","method":"PUT","host":"api.acme.com","path":"/v1/things/{arg0}/to/{toShelf}","keys":0}
 {"chain":"files.upload","method":"GET","host":"api.acme.com","path":"/v1/nonsense","keys":0}
 {"chain":"debug","method":"GET","host":"api.acme.com","path":"/v1/debug","keys":0}
+{"chain":"things.getWithInfo","method":"GET","host":"api.acme.com","path":"/v1/debug","keys":0}
+{"chain":"things.inner.get","method":"GET","host":"api.acme.com","path":"/v1/debug","keys":0}
 {"chain":"elsewhere","method":"GET","host":"acme.net","path":"/status","keys":0}
 {"end":"complete","methods":7}
 "#;
@@ -69,7 +71,7 @@ fn a_version_between_two_becomes_an_edition_and_what_was_written_by_hand_stays()
  },
  "recording": {
   "rules": {"parameter_case": "snake", "parameters": {"arg0": "thing"}},
-  "drop": ["debug"],
+  "drop": ["debug", "*WithInfo", "*.inner.*"],
   "replace": {"files.upload": "POST upload.acme.com/files"}
  },
  "packages": [
