@@ -40,10 +40,10 @@ const LAST: &str = "last.index";
 #[derive(Debug, PartialEq)]
 pub(super) struct Made {
     pub(super) bytes: Vec<u8>,
-    parsed: usize,
-    cached: usize,
+    pub(super) parsed: usize,
+    pub(super) cached: usize,
     bound: usize,
-    problem: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
 impl Made {
@@ -69,13 +69,13 @@ pub(super) fn options(path: &Path, cache: Option<&Path>) -> IndexOptions {
     }
 }
 
-fn make(options: &IndexOptions, progress: &dyn Progress) -> Made {
+pub(super) fn make(options: &IndexOptions, progress: &dyn Progress) -> Made {
     let mut bytes = Vec::new();
     let summary = index(options, &mut bytes, progress).unwrap();
     Made { bytes, parsed: summary.parsed, cached: summary.cached, bound: summary.bound, problem: summary.cache_problem }
 }
 
-fn cold(path: &Path) -> Vec<u8> {
+pub(super) fn cold(path: &Path) -> Vec<u8> {
     make(&options(path, None), &Silent).bytes
 }
 

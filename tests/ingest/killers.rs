@@ -98,7 +98,7 @@ fn children_of(parent: u32) -> Vec<u32> {
 }
 
 /// Looks until it is so, at most half a minute.
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(super) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
     while !is_so() {
         assert!(start.elapsed().as_secs() < 30, "{what}");

@@ -7,6 +7,7 @@ mod folders;
 mod git;
 mod hostile;
 mod ignored;
+mod interrupted;
 mod killers;
 mod linking;
 pub(crate) mod repository;
