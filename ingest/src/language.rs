@@ -21,9 +21,41 @@ pub enum Language {
     Vue,
     /// The scripts of a `.svelte` component.
     Svelte,
+    /// `.py`.
+    Python,
+}
+
+/// Languages that import each other's files, by one system of modules.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Family {
+    /// TypeScript and JavaScript, in components too.
+    #[default]
+    Script,
+    /// Python.
+    Python,
+}
+
+impl Family {
+    /// What stands between the names of modules in modules.
+    pub const fn separator(self) -> &'static str {
+        match self {
+            Self::Script => "/",
+            Self::Python => ".",
+        }
+    }
 }
 
 impl Language {
+    /// The system of modules that a language is of.
+    pub const fn family(self) -> Family {
+        match self {
+            Self::Python => Family::Python,
+            _ => Family::Script,
+        }
+    }
+
     /// The language of a file by the end of its name; `None` for what is not indexed.
     pub fn of_path(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
@@ -38,6 +70,7 @@ impl Language {
             "jsx" => Some(Self::Jsx),
             "vue" => Some(Self::Vue),
             "svelte" => Some(Self::Svelte),
+            "py" => Some(Self::Python),
             _ => None,
         }
     }
@@ -51,6 +84,7 @@ impl Language {
             Self::Jsx => "jsx",
             Self::Vue => "vue",
             Self::Svelte => "svelte",
+            Self::Python => "python",
         }
     }
 }
@@ -71,6 +105,8 @@ mod tests {
             ("A.vue", Some(Language::Vue)),
             ("+page.svelte", Some(Language::Svelte)),
             ("a.svelte.ts", Some(Language::TypeScript)),
+            ("a/b.py", Some(Language::Python)),
+            ("a.pyi", None),
             ("a.json", None),
             ("dir.ts/readme", None),
             (".ts", None),

@@ -15,6 +15,7 @@ pub mod git;
 pub mod index;
 mod jsonc;
 pub mod language;
+mod languages;
 pub mod limits;
 mod link;
 pub mod manifests;

@@ -157,6 +157,10 @@ impl Walk<'_> {
     fn visit(&mut self, folder: &Folder, entries: Vec<Entry>) -> Vec<Folder> {
         let names: HashSet<Vec<u8>> =
             entries.iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.name.clone()).collect();
+        if !folder.path.is_empty() && names.contains(b"pyvenv.cfg".as_slice()) {
+            self.found.report.skip(Reason::Vendored, &folder.path);
+            return Vec::new();
+        }
         let ignores = if self.ignore && names.contains(b".gitignore".as_slice()) {
             self.with_ignore_file(folder)
         } else {
@@ -261,7 +265,7 @@ impl Walk<'_> {
 fn skipped_folder(name: &str, siblings: &HashSet<Vec<u8>>) -> Option<Reason> {
     let beside = |file: &str| siblings.contains(file.as_bytes());
     match name {
-        "node_modules" => Some(Reason::Vendored),
+        "node_modules" | "site-packages" => Some(Reason::Vendored),
         "vendor" if beside("go.mod") || beside("composer.json") => Some(Reason::Vendored),
         "dist" | "build" | "graft" | "coverage" | "__pycache__" => Some(Reason::BuildOutput),
         "target" if beside("Cargo.toml") => Some(Reason::BuildOutput),
@@ -328,6 +332,9 @@ mod tests {
                 ("coverage/a.js", ""),
                 ("graft/a.js", ""),
                 ("__pycache__/a.js", ""),
+                ("environment/pyvenv.cfg", ""),
+                ("environment/lib/a.py", ""),
+                ("lib/site-packages/a.py", ""),
                 (".next/a.js", ""),
                 (".eslintrc.js", ""),
                 ("dist.ts", ""),
@@ -342,7 +349,9 @@ mod tests {
                 ("__pycache__/", "build_output"),
                 ("build/", "build_output"),
                 ("coverage/", "build_output"),
+                ("environment/", "vendored"),
                 ("graft/", "build_output"),
+                ("lib/site-packages/", "vendored"),
                 ("node_modules/", "vendored"),
                 ("packages/x/dist/", "build_output"),
             ])

@@ -9,6 +9,7 @@ mod hostile;
 mod ignored;
 mod interrupted;
 mod killers;
+mod languages;
 mod linking;
 pub(crate) mod repository;
 mod trees;

@@ -76,14 +76,14 @@ impl<'w> Evaluator<'_, 'w> {
             for alternative in value.alternatives() {
                 match alternative {
                     Value::Function(target, function) if !construct => calls.push((*target, *function, call.expr)),
-                    Value::Class(target, class) if *construct => {
+                    Value::Class(target, class) => {
                         let constructor = world.file(*target).parsed.classes[*class as usize].constructor;
                         calls.extend(constructor.map(|constructor| (*target, constructor, call.expr)));
                     }
                     other => {
                         if let Some(function) = call.function
                             && let Some(http) = self.as_http(other)
-                            && let Some(wrapper) = self.wraps(file, at, &http, arguments)
+                            && let Some(wrapper) = self.wraps(file, at, &http, arguments, call.keywords)
                         {
                             let all = if wrapper.open { &mut open } else { &mut wrappers };
                             if all.insert(function, wrapper).is_some() {
@@ -107,8 +107,15 @@ impl<'w> Evaluator<'_, 'w> {
     }
 
     /// What a request makes of the function around it, where it may reach a vendor.
-    fn wraps(&mut self, file: FileId, request: CallId, http: &Http, arguments: &[Argument]) -> Option<Wrapper> {
-        let parts = self.request(file, http, arguments)?;
+    fn wraps(
+        &mut self,
+        file: FileId,
+        request: CallId,
+        http: &Http,
+        arguments: &[Argument],
+        keywords: Option<ExprId>,
+    ) -> Option<Wrapper> {
+        let parts = self.request(file, http, arguments, keywords)?;
         let readings = self.addresses(&parts);
         if readings.iter().any(|text| self.starts_at_vendor(text)) {
             return Some(Wrapper { request, open: false });
@@ -120,17 +127,36 @@ impl<'w> Evaluator<'_, 'w> {
         matches!(start(text), Start::Host(host) if self.catalog.vendor_of_host(host).is_some())
     }
 
+    /// Whether an argument of a call, or what stands for one that is left out, starts a URL of a vendor.
+    fn names_a_vendor(
+        &mut self,
+        caller: FileId,
+        arguments: &[Argument],
+        (file, function): (FileId, FunctionId),
+    ) -> bool {
+        let left_out = self.world.file(file).parsed.functions.get(function as usize).into_iter();
+        let left_out = left_out.flat_map(|it| it.parameters.iter().skip(arguments.len()));
+        let defaults = left_out.filter_map(|parameter| parameter.default.map(|value| (file, value)));
+        let given = arguments.iter().map(|argument| (caller, argument.value));
+        given.chain(defaults).any(|(there, value)| {
+            let readings = self.texts_of(there, value);
+            readings.iter().any(|text| self.starts_at_vendor(text))
+        })
+    }
+
     /// The request that a call of a wrapper makes, where the wrapper alone does not say which.
-    pub(super) fn wrapped(&mut self, file: FileId, value: &Value, arguments: &[Argument]) -> Option<Found> {
+    pub(super) fn wrapped(
+        &mut self,
+        file: FileId,
+        value: &Value,
+        arguments: &[Argument],
+        keywords: Option<ExprId>,
+    ) -> Option<Found> {
         let Value::Function(there, function) = *value else { return None };
+        let arguments = &*self.in_order(file, arguments, keywords, (there, function))?;
         let wrapper = *self.surveyed?.wrappers.get(&(there, function))?;
         // Most callers of a request for anything ask something else.
-        if wrapper.open
-            && !arguments.iter().any(|argument| {
-                let readings = self.texts_of(file, argument.value);
-                readings.iter().any(|text| self.starts_at_vendor(text))
-            })
-        {
+        if wrapper.open && !self.names_a_vendor(file, arguments, (there, function)) {
             return None;
         }
         let parsed = self.world.file(there).parsed;

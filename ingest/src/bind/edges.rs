@@ -15,7 +15,7 @@ impl Evaluator<'_, '_> {
         let mut edges = Vec::new();
         let mut unresolved = Vec::new();
         for call in &parsed.calls {
-            let Expr::Call { callee, construct, .. } = parsed.expr(call.expr) else { continue };
+            let Expr::Call { callee, .. } = parsed.expr(call.expr) else { continue };
             let value = self.expr(file, *callee);
             let mut targets = BTreeSet::new();
             for alternative in value.alternatives() {
@@ -23,7 +23,7 @@ impl Evaluator<'_, '_> {
                     Value::Function(there, function) => {
                         (*there, self.world.file(*there).parsed.functions[*function as usize].symbol)
                     }
-                    Value::Class(there, class) if *construct => {
+                    Value::Class(there, class) => {
                         (*there, self.world.file(*there).parsed.classes[*class as usize].symbol)
                     }
                     _ => continue,
@@ -69,8 +69,9 @@ impl Evaluator<'_, '_> {
                 | Expr::Call { callee: value, construct: false, .. } => at = *value,
                 Expr::Binding(binding) => {
                     let it = parsed.bindings.get(*binding as usize)?;
-                    if let Origin::Import { specifier, .. } = &it.origin
+                    if let Origin::Import { specifier, name: imported } = &it.origin
                         && !here.targets.contains_key(specifier)
+                        && !here.submodules.contains_key(&(*specifier, parsed.name(*imported)))
                     {
                         return None;
                     }
@@ -101,12 +102,21 @@ impl Evaluator<'_, '_> {
                 Expr::Binding(binding) => {
                     let Some(it) = here.parsed.bindings.get(*binding as usize) else { return "value" };
                     return match &it.origin {
-                        Origin::Import { specifier, .. } => {
-                            if here.targets.get(specifier) == Some(&target) {
+                        Origin::Import { specifier, name } => {
+                            let name = here.parsed.name(*name);
+                            if here.targets.get(specifier) == Some(&target)
+                                || here.submodules.get(&(*specifier, name)) == Some(&target)
+                            {
                                 "import"
                             } else {
                                 "reexport"
                             }
+                        }
+                        Origin::Value(value, steps)
+                            if steps.is_empty()
+                                && matches!(here.parsed.expr(*value), Expr::This(_) | Expr::Super(_)) =>
+                        {
+                            "this"
                         }
                         _ if target == file && direct => "local",
                         _ => "type",

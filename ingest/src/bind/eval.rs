@@ -13,6 +13,7 @@ use super::clients::Clients;
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::catalog::Catalog;
+use crate::language::Family;
 use crate::parse::{Argument, BindingId, ClassId, ExportValue, Expr, ExprId, FunctionId, Name, Origin, Step};
 use crate::pins::Pins;
 
@@ -302,17 +303,35 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             // The vendor's own repository: what its package gives is in the catalog, its making is not.
             return self.package(own, name);
         }
-        let Some(target) = target else { return self.package(here.parsed.name(specifier), name) };
+        let submodule = here.submodules.get(&(specifier, name)).copied();
+        let Some(target) = target else {
+            return match submodule {
+                Some(module) => Value::Module(module),
+                None => self.outside_export(file, here.parsed.name(specifier), name),
+            };
+        };
         match name {
             "*" | "=" => self.export(target, "=", 0).unwrap_or(Value::Module(target)),
-            name => self.named_export(target, name),
+            // A module in a package is hidden by what the package itself calls so.
+            name => match submodule.filter(|_| world.definition(target, name).is_none()) {
+                Some(module) => Value::Module(module),
+                None => self.named_export(target, name),
+            },
+        }
+    }
+
+    /// A name of a module that is not of the repository, as seen from a file.
+    fn outside_export(&mut self, file: FileId, specifier: &str, name: &str) -> Value {
+        match self.world.file(file).family {
+            Family::Script => self.package(specifier, name),
+            family => self.http_export(family, specifier, name),
         }
     }
 
     /// A name that a package exports.
     pub(super) fn package(&mut self, specifier: &str, name: &str) -> Value {
         if self.catalog.module(specifier).is_none() {
-            return self.http_export(specifier, name);
+            return self.http_export(Family::Script, specifier, name);
         }
         match name {
             "*" | "=" => Value::Namespace(specifier.into()),
@@ -345,7 +364,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         let world = self.world;
         let Some(definition) = world.definition(file, name) else {
             for specifier in world.starred_packages(file) {
-                let value = self.package(world.file(file).parsed.name(specifier), name);
+                let value = self.outside_export(file, world.file(file).parsed.name(specifier), name);
                 if value.is_known() && name != "default" {
                     return Some(value);
                 }
@@ -356,6 +375,11 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         match there.parsed.exports[definition.export].value {
             ExportValue::Binding(binding) => Some(self.binding(definition.file, binding)),
             ExportValue::Expr(expr) => Some(self.expr(definition.file, expr)),
+            ExportValue::From { specifier, name }
+                if let Some(module) = there.submodules.get(&(specifier, there.parsed.name(name))) =>
+            {
+                Some(Value::Module(*module))
+            }
             ExportValue::From { specifier, name } if depth < 8 => {
                 Some(self.import(definition.file, specifier, there.parsed.name(name)))
             }

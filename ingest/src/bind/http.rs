@@ -37,7 +37,7 @@ impl<'p> Evaluator<'p, '_> {
         http: &Http,
         arguments: &[Argument],
     ) -> Option<Found> {
-        let request = self.request(file, http, arguments)?;
+        let request = self.request(file, http, arguments, call.keywords)?;
         let urls: Vec<_> = self.addresses(&request).iter().filter_map(url).collect();
         let mut vendors: Vec<&str> = Vec::new();
         for url in &urls {
@@ -88,7 +88,13 @@ impl<'p> Evaluator<'p, '_> {
     }
 
     /// The parts of a request; `None` where the call makes none.
-    pub(super) fn request<'r>(&mut self, file: FileId, http: &'r Http, arguments: &[Argument]) -> Option<Request<'r>>
+    pub(super) fn request<'r>(
+        &mut self,
+        file: FileId,
+        http: &'r Http,
+        arguments: &[Argument],
+        keywords: Option<ExprId>,
+    ) -> Option<Request<'r>>
     where
         'p: 'r,
     {
@@ -102,7 +108,7 @@ impl<'p> Evaluator<'p, '_> {
         let at =
             |index: Option<usize>| index.and_then(|index| arguments[..shown].get(index)).map(|argument| argument.value);
         let mut url = at(shape.url);
-        let mut options = at(shape.options);
+        let mut options = keywords.or_else(|| at(shape.options));
         // `axios({ url, … })`
         if let Some(first) = url
             && library.options.name_the_target()
@@ -231,7 +237,12 @@ impl<'p> Evaluator<'p, '_> {
             return Some(method.clone());
         }
         if request.shape.method_at.is_some() {
-            return self.text_of(request.file, request.method?).map(|method| method.to_ascii_uppercase());
+            let (there, method) = match request.method {
+                Some(method) => (request.file, method),
+                // By its name.
+                None => self.option(request.file, request.options?, "method")?,
+            };
+            return self.text_of(there, method).map(|method| method.to_ascii_uppercase());
         }
         if request.cut_short {
             return None;
@@ -256,10 +267,14 @@ impl<'p> Evaluator<'p, '_> {
             }
         }
         let named = &request.library.options;
+        let file = request.file;
+        let is_given = |this: &mut Self, body: ExprId| !matches!(this.world.file(file).parsed.expr(body), Expr::Null);
+        let in_place = request.body.is_some_and(|body| is_given(self, body));
         let has_body = named.body_means_post
-            && request
-                .options
-                .is_some_and(|options| named.body.iter().any(|key| self.option(request.file, options, key).is_some()));
+            && (in_place
+                || request.options.is_some_and(|options| {
+                    named.body.iter().any(|key| self.option(request.file, options, key).is_some())
+                }));
         Some(if has_body { "POST" } else { "GET" }.to_owned())
     }
 

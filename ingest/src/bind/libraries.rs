@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::eval::Evaluator;
 use super::value::{FileId, Http, Value};
 use crate::catalog::HttpId;
+use crate::language::Family;
 use crate::parse::{Expr, ExprId};
 
 /// Clients made of clients, followed this far.
@@ -12,11 +13,26 @@ const MOST_MADE: usize = 8;
 
 impl Evaluator<'_, '_> {
     /// What a library exports under a name; `*` and `=` are the client, which its namespace stands for.
-    pub(super) fn http_export(&self, specifier: &str, name: &str) -> Value {
-        match self.catalog.http().of_module(specifier) {
+    pub(super) fn http_export(&self, family: Family, specifier: &str, name: &str) -> Value {
+        let http = self.catalog.http();
+        match http.of_module(family, specifier) {
             Some(library) if matches!(name, "*" | "=") => client(library),
             Some(library) => self.http_member(&Http { library, member: None, made_with: Vec::new() }, name),
-            None => Value::Unknown,
+            None if family == Family::Script => Value::Unknown,
+            // A module in a module.
+            None => match http.of_module(family, &format!("{specifier}{}{name}", family.separator())) {
+                Some(library) => client(library),
+                None => Value::Unknown,
+            },
+        }
+    }
+
+    /// A value whose declared type is a library's client.
+    pub(super) fn http_typed(&self, family: Family, specifier: &str, name: &str) -> Value {
+        let http = self.catalog.http();
+        match http.of_module(family, specifier) {
+            Some(id) if http.library(id).types.iter().any(|known| known == name) => client(id),
+            _ => Value::Unknown,
         }
     }
 
@@ -39,7 +55,9 @@ impl Evaluator<'_, '_> {
     pub(super) fn http_made(&mut self, http: &Http, file: FileId, call: ExprId) -> Value {
         let library = self.catalog.http().library(http.library);
         let Some(member) = &http.member else { return Value::Unknown };
-        let Expr::Call { arguments, .. } = self.world.file(file).parsed.expr(call) else { return Value::Unknown };
+        let parsed = self.world.file(file).parsed;
+        let Expr::Call { arguments, call, .. } = parsed.expr(call) else { return Value::Unknown };
+        let keywords = parsed.calls.get(*call as usize).and_then(|call| call.keywords);
         if library.passes.iter().any(|known| **known == **member) {
             return arguments.first().map_or(Value::Unknown, |argument| self.expr(file, argument.value));
         }
@@ -48,7 +66,8 @@ impl Evaluator<'_, '_> {
             return Value::Unknown;
         }
         let mut made_with = http.made_with.clone();
-        made_with.extend(arguments.get(*options).map(|argument| (file, argument.value)));
+        let options = keywords.or_else(|| arguments.get(*options).map(|argument| argument.value));
+        made_with.extend(options.map(|options| (file, options)));
         Value::Http(Rc::new(Http { library: http.library, member: None, made_with }))
     }
 

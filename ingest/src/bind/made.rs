@@ -42,6 +42,8 @@ impl Evaluator<'_, '_> {
                 all
             }
             Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
+            // Where classes are called to be made; elsewhere such a call fails.
+            Value::Class(file, class) => Value::Instance(*file, *class),
             Value::Own => Value::Own,
             Value::Signature(file, ty) => {
                 let value = self.returned_type(*file, *ty);

@@ -126,7 +126,8 @@ impl Evaluator<'_, '_> {
                 Some(MemberKind::Method(function)) => Value::Function(file, function),
                 Some(MemberKind::Getter(function)) => self.ask(Question::Returns(file, function)),
                 Some(MemberKind::Field(_, Some(value))) => self.expr(file, value),
-                _ => Value::Unknown,
+                Some(MemberKind::Field(_, None)) => Value::Unknown,
+                None => self.inherited_static(file, class, name),
             };
         }
         let own = it
@@ -149,6 +150,18 @@ impl Evaluator<'_, '_> {
             return Value::Unknown;
         }
         self.member(&base, name)
+    }
+
+    /// A member of the class that a class extends.
+    fn inherited_static(&mut self, file: FileId, class: ClassId, name: &str) -> Value {
+        let extends = self.world.file(file).parsed.classes.get(class as usize).and_then(|it| it.extends);
+        let Some(extends) = extends else { return Value::Unknown };
+        match self.expr(file, extends) {
+            Value::Class(there, base) if (there, base) != (file, class) && self.open.len() <= DEEPEST / 2 => {
+                self.member(&Value::Class(there, base), name)
+            }
+            _ => Value::Unknown,
+        }
     }
 
     pub(super) fn eval_member(&mut self, file: FileId, class: ClassId, name: Name) -> Value {

@@ -125,12 +125,12 @@ impl Evaluator<'_, '_> {
         let (edges, unresolved) = self.edges(id);
         let target = |name| file.targets.get(&name).map(|target: &u32| world.path(*target).to_owned());
         let text = |name| file.parsed.name(name).to_owned();
-        let imports = file.parsed.imports.iter().map(|import| Import {
+        let imports = file.parsed.imports.iter().filter(|import| !import.implied).map(|import| Import {
             specifier: text(import.specifier),
             target: target(import.specifier),
             names: import.names.iter().map(|name| text(*name)).collect(),
         });
-        let exports = file.parsed.exports.iter().map(|export| Export {
+        let exports = file.parsed.exports.iter().filter(|export| !export.internal).map(|export| Export {
             name: text(export.name),
             local: export.local.map(text),
             target: match export.value {

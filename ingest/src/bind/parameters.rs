@@ -1,10 +1,12 @@
 //! What a parameter is: by its type, its default, the framework that calls it, or its callers.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
 use super::value::{FileId, Value};
-use crate::parse::{Argument, Expr, ExprId, FunctionId, Step};
+use crate::parse::{Argument, Expr, ExprId, FunctionId, Property, Step};
 
 /// Callers of one function that are looked at.
 const MOST_CALLERS: usize = 64;
@@ -66,6 +68,44 @@ impl Evaluator<'_, '_> {
         before.last().map(|argument| (frame.caller, argument.value))
     }
 
+    /// The default of a parameter that the one call which is looked into leaves out.
+    pub(super) fn defaulted(&self, file: FileId, function: FunctionId, at: u32) -> Option<ExprId> {
+        let frame = self.frame.as_ref().filter(|frame| (frame.file, frame.function) == (file, function))?;
+        if frame.arguments.len() > at as usize || frame.arguments.iter().any(|argument| argument.spread) {
+            return None;
+        }
+        self.world.file(file).parsed.functions.get(function as usize)?.parameters.get(at as usize)?.default
+    }
+
+    /// Arguments in the order of a function's parameters, those that are given by name too; `None` where some are hidden.
+    /// What is not given in between is no expression of the caller, and so is not known.
+    pub(super) fn in_order<'a>(
+        &self,
+        caller: FileId,
+        arguments: &'a [Argument],
+        keywords: Option<ExprId>,
+        (file, function): (FileId, FunctionId),
+    ) -> Option<Cow<'a, [Argument]>> {
+        let Some(keywords) = keywords else { return Some(Cow::Borrowed(arguments)) };
+        let given = self.world.file(caller).parsed;
+        let there = self.world.file(file).parsed;
+        let Expr::Object(properties) = given.expr(keywords) else { return None };
+        let mut all = arguments.to_vec();
+        for property in properties {
+            let Property::Named(name, value) = property else { return None };
+            let name = given.name(*name);
+            let parameters = &there.functions.get(function as usize)?.parameters;
+            let at = parameters.iter().position(|it| it.name.is_some_and(|known| there.name(known) == name));
+            // What no parameter takes goes to those that take everything.
+            let Some(at) = at else { continue };
+            while all.len() <= at {
+                all.push(Argument { value: ExprId::MAX, spread: false });
+            }
+            all[at].value = *value;
+        }
+        Some(Cow::Owned(all))
+    }
+
     /// Evaluates what stands outside of the function that is looked into.
     pub(super) fn outside<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
         let frame = self.frame.take();
@@ -112,7 +152,12 @@ impl Evaluator<'_, '_> {
         }
         let mut all = Value::Unknown;
         for (caller, call) in callers {
-            let Expr::Call { arguments, .. } = world.file(caller).parsed.expr(call) else { return Value::Unknown };
+            let parsed = world.file(caller).parsed;
+            let Expr::Call { arguments, call, .. } = parsed.expr(call) else { return Value::Unknown };
+            let keywords = parsed.calls.get(*call as usize).and_then(|call| call.keywords);
+            let Some(arguments) = self.in_order(caller, arguments, keywords, (file, function)) else {
+                return Value::Unknown;
+            };
             if arguments.iter().take(at as usize + 1).any(|argument| argument.spread) {
                 return Value::Unknown;
             }

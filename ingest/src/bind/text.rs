@@ -183,6 +183,9 @@ impl Evaluator<'_, '_> {
         let Some(it) = parsed.bindings.get(binding as usize) else { return unknown() };
         match &it.origin {
             Origin::Parameter(function, at, steps) => {
+                if let (Some(default), true) = (self.defaulted(file, *function, *at), steps.is_empty()) {
+                    return self.readings(file, default, depth + 1);
+                }
                 let Some((caller, argument)) = self.argument(file, *function, *at) else { return unknown() };
                 let Some(names) = member_names(parsed, steps) else { return unknown() };
                 self.outside(|this| {

@@ -2,6 +2,7 @@
 
 use super::eval::{Evaluator, Question};
 use super::value::{FileId, Value, Vendor};
+use crate::language::Family;
 use crate::parse::{BindingId, ExportValue, Expr, Name, Origin, Step, Type, TypeId, TypeRoot};
 
 impl Evaluator<'_, '_> {
@@ -135,7 +136,7 @@ impl Evaluator<'_, '_> {
                 ("*" | "=", [name]) => name.as_str(),
                 _ => return Value::Unknown,
             };
-            return self.package_type(specifier, name);
+            return self.package_type(here.family, specifier, name);
         };
         let name = match (name, path) {
             ("*" | "=", [name, ..]) => name.as_str(),
@@ -146,7 +147,7 @@ impl Evaluator<'_, '_> {
         match there.parsed.exports[definition.export].value {
             ExportValue::Binding(binding) => self.named_type(definition.file, binding, &[]),
             ExportValue::From { specifier, name } if !there.targets.contains_key(&specifier) => {
-                self.package_type(there.parsed.name(specifier), there.parsed.name(name))
+                self.package_type(there.family, there.parsed.name(specifier), there.parsed.name(name))
             }
             ExportValue::Expr(expr) => match there.parsed.expr(expr) {
                 Expr::Class(class) => Value::Instance(definition.file, *class),
@@ -156,7 +157,10 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn package_type(&mut self, specifier: &str, name: &str) -> Value {
+    fn package_type(&mut self, family: Family, specifier: &str, name: &str) -> Value {
+        if family != Family::Script {
+            return self.http_typed(family, specifier, name);
+        }
         let name = if name == "=" { "*" } else { name };
         let shape = self
             .catalog

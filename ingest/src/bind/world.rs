@@ -10,6 +10,7 @@ use sync_core::graph::Symbol;
 use super::reads::{Noted, Reads};
 use super::value::FileId;
 use crate::analyze::Project;
+use crate::language::Family;
 use crate::link::Links;
 use crate::parse::{ExportValue, FunctionId, Name, ParsedFile, SymbolIndex};
 
@@ -19,8 +20,11 @@ const LONGEST_CHAIN: usize = 64;
 /// A file among others.
 pub(super) struct File<'p> {
     pub(super) parsed: &'p ParsedFile,
+    pub(super) family: Family,
     /// Files that its specifiers lead to.
     pub(super) targets: FxHashMap<Name, FileId>,
+    /// Files that names out of specifiers lead to, where a name can be a module (`from package import module`).
+    pub(super) submodules: FxHashMap<(Name, &'p str), FileId>,
     /// Specifiers that name a package which the repository publishes, or its built entry, with what others import.
     pub(super) published: FxHashMap<Name, &'p str>,
     exports: FxHashMap<&'p str, Vec<usize>>,
@@ -107,11 +111,21 @@ impl<'p> World<'p> {
                     targets.insert(specifier, target);
                 }
             }
+            let mut submodules = FxHashMap::default();
+            for import in &parsed.imports {
+                for (name, module) in import.names.iter().zip(&import.modules) {
+                    let link = self.links[at].get(parsed.name(*module));
+                    if let Some(target) = link.and_then(|link| link.target) {
+                        submodules.insert((import.specifier, parsed.name(*name)), target);
+                    }
+                }
+            }
+            let family = self.project.files[at].entry.language.family();
             let mut exports: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
             for (at, export) in parsed.exports.iter().enumerate() {
                 exports.entry(parsed.name(export.name)).or_default().push(at);
             }
-            File { parsed, targets, published, exports }
+            File { parsed, family, targets, submodules, published, exports }
         })
     }
 
@@ -209,7 +223,11 @@ impl<'w> Search<'w, '_> {
                 && let Some(target) = here.targets.get(&specifier)
                 && here.parsed.name(there) != "*"
             {
-                return self.run(*target, here.parsed.name(there), depth + 1);
+                let name = here.parsed.name(there);
+                let found = self.run(*target, name, depth + 1);
+                if found.is_some() || !here.submodules.contains_key(&(specifier, name)) {
+                    return found;
+                }
             }
             return Some(Definition { file, export: *at });
         }
@@ -241,6 +259,17 @@ fn is_test(path: &str) -> bool {
     parts.iter().any(|part| folders.contains(part) || *part == "playwright" || *part == "stories")
         || [".test.", ".spec.", ".stories.", ".mock.", ".e2e.", ".cy."].iter().any(|mark| name.contains(mark))
         || name.starts_with("test.")
+        || is_named_as_test(name)
+}
+
+/// `test_*.py`, `*_test.py`, `conftest.py`.
+fn is_named_as_test(name: &str) -> bool {
+    match name.rsplit_once('.') {
+        Some((stem, "py")) => {
+            stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "tests" | "conftest")
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -249,10 +278,20 @@ mod tests {
 
     #[test]
     fn tests_stories_mocks_and_fixtures_are_told_by_their_path() {
-        for path in ["a/b.test.ts", "tests/a.ts", "src/__mocks__/stripe.ts", "x.stories.tsx", "test.js"] {
+        for path in [
+            "a/b.test.ts",
+            "tests/a.ts",
+            "src/__mocks__/stripe.ts",
+            "x.stories.tsx",
+            "test.js",
+            "a/test_b.py",
+            "b_test.py",
+        ] {
             assert!(is_test(path), "{path}");
         }
-        for path in ["src/latest.ts", "contest/a.ts", "src/testing-library.ts", "attest.js"] {
+        for path in
+            ["src/latest.ts", "contest/a.ts", "src/testing-library.ts", "attest.js", "latest.py", "contest_a.py"]
+        {
             assert!(!is_test(path), "{path}");
         }
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 
 use super::load::CatalogError;
+use crate::language::Family;
 
 /// The file of this build; part of every catalog.
 pub(super) const FILE: (&str, &str) = ("http/libraries.json", include_str!("../../catalog/http/libraries.json"));
@@ -15,7 +16,7 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Default)]
 pub struct HttpLibraries {
     libraries: Vec<HttpLibrary>,
-    by_module: HashMap<String, HttpId>,
+    by_module: HashMap<Family, HashMap<String, HttpId>>,
     by_global: HashMap<String, HttpId>,
 }
 
@@ -29,6 +30,9 @@ pub struct HttpId(u16);
 pub struct HttpLibrary {
     /// What it is called in evidence.
     pub name: String,
+    /// The languages that it is for.
+    #[serde(default)]
+    pub language: Family,
     /// Import specifiers.
     modules: Vec<String>,
     /// Names that need no import.
@@ -48,6 +52,12 @@ pub struct HttpLibrary {
     /// Members or exports that `new` makes a further client of, each with the name of the library that has its members.
     #[serde(default)]
     pub constructs: BTreeMap<String, String>,
+    /// Types whose values are clients.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Members that are texts: names of methods.
+    #[serde(default)]
+    pub constants: BTreeMap<String, String>,
     /// Members or exports that give back their first argument.
     #[serde(default)]
     pub passes: Vec<String>,
@@ -152,7 +162,8 @@ impl HttpLibraries {
         for (id, library) in (0..).map(HttpId).zip(&all.libraries) {
             let name = &library.name;
             for module in &library.modules {
-                if all.by_module.insert(module.clone(), id).is_some() {
+                let modules = all.by_module.entry(library.language).or_default();
+                if modules.insert(module.clone(), id).is_some() {
                     return Err(wrong(format!("module `{module}` is of two libraries")));
                 }
             }
@@ -195,8 +206,8 @@ impl HttpLibraries {
     }
 
     /// The library behind an import specifier.
-    pub fn of_module(&self, specifier: &str) -> Option<HttpId> {
-        self.by_module.get(specifier).copied()
+    pub fn of_module(&self, family: Family, specifier: &str) -> Option<HttpId> {
+        self.by_module.get(&family)?.get(specifier).copied()
     }
 
     /// The library behind a name that no file declares.
@@ -229,10 +240,12 @@ mod tests {
     #[test]
     fn the_libraries_of_this_build_are_well_formed() {
         let all = HttpLibraries::read(FILE.0, FILE.1).unwrap();
-        let axios = all.library(all.of_module("axios").unwrap());
+        let axios = all.library(all.of_module(Family::Script, "axios").unwrap());
         assert!(axios.knows("post") && axios.knows("create") && !axios.knows("CancelToken"));
         assert_eq!(all.library(all.of_global("fetch").unwrap()).name, "fetch");
-        assert!(all.of_module("left-pad").is_none());
+        let requests = all.of_module(Family::Python, "requests").unwrap();
+        assert_ne!(Some(requests), all.of_module(Family::Script, "requests"), "a module is of one language");
+        assert!(all.of_module(Family::Script, "left-pad").is_none());
     }
 
     #[test]

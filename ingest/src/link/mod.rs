@@ -4,6 +4,7 @@ mod configs;
 mod exports;
 #[cfg(test)]
 mod fixtures;
+mod python;
 mod tree;
 mod workspace;
 
@@ -13,12 +14,14 @@ use std::path::{Path, PathBuf};
 use oxc_resolver::{ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 use serde::{Deserialize, Serialize};
 
+use crate::language::{Family, Language};
 use crate::manifests::Manifests;
 use crate::parse::ParsedFile;
 use crate::pins::Problem;
 use crate::reason::Reason;
 use configs::Configs;
 pub(crate) use configs::limits;
+use python::Packages;
 use tree::Tree;
 use workspace::{Workspace, bare_path};
 
@@ -70,7 +73,9 @@ impl Links {
 
 /// What a file names as modules: what it imports, and what it replaces by mocks.
 pub(crate) fn specifiers(parsed: &ParsedFile) -> impl Iterator<Item = &str> {
-    let names = parsed.imports.iter().map(|import| import.specifier).chain(parsed.mocks.iter().copied());
+    let names =
+        parsed.imports.iter().flat_map(|import| std::iter::once(import.specifier).chain(import.modules.clone()));
+    let names = names.chain(parsed.mocks.iter().copied());
     names.map(|name| parsed.name(name))
 }
 
@@ -99,6 +104,7 @@ pub(crate) struct Modules {
     /// The same without compiler configurations, for folders whose configuration cannot be used.
     plain: ResolverGeneric<Tree>,
     links: Tree,
+    python: Packages,
     known: HashMap<String, HashMap<String, Option<u32>>>,
 }
 
@@ -111,7 +117,8 @@ impl Modules {
         let resolver = ResolverGeneric::new_with_file_system(tree(), options(Some(TsconfigDiscovery::Auto)));
         let plain = ResolverGeneric::new_with_file_system(tree(), options(None));
         let links = tree();
-        Self { files, resolver, plain, links, workspace, known: HashMap::new() }
+        let python = Packages::read(paths, manifests);
+        Self { files, resolver, plain, links, workspace, python, known: HashMap::new() }
     }
 
     /// Where each of the specifiers of a file leads.
@@ -138,6 +145,9 @@ impl Modules {
     /// The package of this repository that a specifier in a file stands for, as others import it: by its name, or by
     /// the path of its built entry, which is not in the tree. `None` for packages that are not published.
     fn published(&self, from: &str, specifier: &str) -> Option<String> {
+        if Language::of_path(from)?.family() != Family::Script {
+            return None;
+        }
         if let Some((package, _)) = self.workspace.named(specifier) {
             return (!package.private).then(|| specifier.to_owned());
         }
@@ -151,6 +161,10 @@ impl Modules {
     fn find(&self, from: &str, specifier: &str) -> Option<u32> {
         if specifier.is_empty() || specifier.starts_with('/') || specifier.contains(['\0', '\n']) {
             return None;
+        }
+        match Language::of_path(from)?.family() {
+            Family::Script => {}
+            Family::Python => return self.python.find(&self.files, from, specifier),
         }
         let from = PathBuf::from(format!("/{from}"));
         let found = self

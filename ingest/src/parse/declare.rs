@@ -237,7 +237,7 @@ impl<'a> Lower<'_, 'a> {
         for (at, parameter) in parameters.items.iter().enumerate() {
             let ty = self.annotation(parameter.type_annotation.as_deref());
             let default = parameter.initializer.as_ref().map(|it| self.lower(it));
-            self.out.functions[id as usize].parameters.push(Parameter { ty, default });
+            self.out.functions[id as usize].parameters.push(Parameter { ty, default, name: None });
             let at = u32::try_from(at).unwrap_or(u32::MAX);
             self.bind(&parameter.pattern, &Origin::Parameter(id, at, Vec::new()));
             for decorator in &parameter.decorators {

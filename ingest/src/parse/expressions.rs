@@ -301,6 +301,7 @@ impl<'a> Lower<'_, 'a> {
         let (line, column) = self.positions.line_column(span.start);
         let (callee_line, callee_column) = self.positions.line_column(callee.start);
         self.out.calls.push(CallFact {
+            keywords: None,
             expr: UNKNOWN,
             line,
             column,

@@ -53,6 +53,8 @@ pub struct ParsedFile {
     pub classes: Vec<Class>,
     /// Calls and constructions in source order.
     pub calls: Vec<CallFact>,
+    /// Classes that only hold methods of a type which is declared elsewhere, each with that type.
+    pub extensions: Vec<(ClassId, TypeId)>,
     /// Assignments to members of anything but `this`, and to names that no scope of this file declares, each with its
     /// target as an expression.
     pub written: Vec<(ExprId, Write)>,
@@ -86,6 +88,8 @@ pub enum Parser {
     Oxc,
     /// tree-sitter, for what oxc cannot parse.
     Fallback,
+    /// tree-sitter with scope analysis, for the languages that are its own.
+    TreeSitter,
 }
 
 impl Parser {
@@ -94,6 +98,7 @@ impl Parser {
         match self {
             Self::Oxc => "oxc",
             Self::Fallback => "fallback",
+            Self::TreeSitter => "tree_sitter",
         }
     }
 }
@@ -105,8 +110,12 @@ pub struct ImportFact {
     pub specifier: Name,
     /// Names taken: `default`, `*`, or names as exported there.
     pub names: Vec<Name>,
+    /// Where a name can be a module of its own: the specifiers of those modules, one a name.
+    pub modules: Vec<Name>,
     /// Line.
     pub line: u32,
+    /// Whether nobody wrote it: a module that is needed to follow another import.
+    pub implied: bool,
 }
 
 /// An exported name.
@@ -118,6 +127,8 @@ pub struct ExportFact {
     pub local: Option<Name>,
     /// Where the value is.
     pub value: ExportValue,
+    /// Whether it is nothing that the file offers, though others can reach it.
+    pub internal: bool,
 }
 
 /// Where an exported value is.
@@ -335,6 +346,8 @@ pub struct Parameter {
     pub ty: Option<TypeId>,
     /// Default value.
     pub default: Option<ExprId>,
+    /// Its name, where an argument can be given by name.
+    pub name: Option<Name>,
 }
 
 /// A function, method or arrow.
@@ -418,6 +431,8 @@ pub struct CallFact {
     pub symbol: Option<SymbolIndex>,
     /// The function around it.
     pub function: Option<FunctionId>,
+    /// Its arguments that are given by name, as an object.
+    pub keywords: Option<ExprId>,
     /// Digest of its tokens with literals replaced by their type.
     pub hash: u64,
     /// How its result is used.

@@ -222,14 +222,20 @@ impl<'s> Reader<'s> {
             names.push(name);
             self.bind(local, Origin::Import { specifier, name });
         }
-        self.out.imports.push(ImportFact { specifier, names, line });
+        self.out.imports.push(ImportFact { specifier, names, modules: Vec::new(), line, implied: false });
     }
 
     fn export(&mut self, statement: Node<'_>) {
         let specifier = self.specifier(statement);
         if let Some(specifier) = specifier {
             let line = self.line(statement);
-            self.out.imports.push(ImportFact { specifier, names: Vec::new(), line });
+            self.out.imports.push(ImportFact {
+                specifier,
+                names: Vec::new(),
+                modules: Vec::new(),
+                line,
+                implied: false,
+            });
         }
         let mut found = Vec::new();
         let mut star = false;
@@ -266,11 +272,16 @@ impl<'s> Reader<'s> {
             };
             let local = if specifier.is_some() { None } else { Some(self.name(name)) };
             let name = self.name(exported);
-            self.out.exports.push(ExportFact { name, local, value });
+            self.out.exports.push(ExportFact { name, local, value, internal: false });
         }
         if let (true, Some(specifier)) = (star, specifier) {
             let name = self.name("*");
-            self.out.exports.push(ExportFact { name, local: None, value: ExportValue::From { specifier, name } });
+            self.out.exports.push(ExportFact {
+                name,
+                local: None,
+                value: ExportValue::From { specifier, name },
+                internal: false,
+            });
         }
     }
 
@@ -426,6 +437,7 @@ impl<'s> Reader<'s> {
         let expr = self.add(Expr::Call { call, callee, arguments, construct });
         self.lowered.insert(node.id(), expr);
         self.out.calls.push(CallFact {
+            keywords: None,
             expr,
             line,
             column,

@@ -102,7 +102,12 @@ impl<'a> Lower<'_, 'a> {
             self.out.bindings[binding as usize].origin = Origin::Type(ty);
             if !self.out.exports.iter().any(|export| export.name == binding_name) {
                 let value = ExportValue::Binding(binding);
-                self.out.exports.push(ExportFact { name: binding_name, local: Some(binding_name), value });
+                self.out.exports.push(ExportFact {
+                    name: binding_name,
+                    local: Some(binding_name),
+                    value,
+                    internal: false,
+                });
             }
         }
     }

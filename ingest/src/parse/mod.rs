@@ -26,10 +26,13 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
 
 use crate::language::Language;
+use crate::languages;
 
 pub use facts::*;
+pub(crate) use positions::Positions;
 pub(crate) use stamps::Stamps;
-pub(crate) use text::digest;
+pub(crate) use text::{digest, kept as kept_text};
+pub(crate) use tokens::{Prefix, token};
 
 /// Why a file has no facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +57,9 @@ pub enum ParseFailure {
 pub fn parse(path: &str, language: Language, bytes: &[u8]) -> Result<ParsedFile, ParseFailure> {
     let text = std::str::from_utf8(bytes).map_err(|_| ParseFailure::NotText { path: path.to_owned() })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some(facts) = languages::read(language, text) {
+        return facts.map_err(|reason| ParseFailure::Syntax { path: path.to_owned(), reason: reason.to_owned() });
+    }
     let blocks = blocks::script(language, text);
     let (source, source_type) = match &blocks {
         Some(script) => (script.text.as_str(), module(script.language)),
@@ -84,7 +90,7 @@ fn source_type(path: &str, language: Language) -> SourceType {
         // Plain JavaScript files hold JSX more often than the `<T>x` casts that would conflict with it, and CommonJS
         // as often as modules.
         Language::JavaScript | Language::Jsx => SourceType::unambiguous().with_jsx(true),
-        Language::Vue | Language::Svelte => module(language),
+        _ => module(language),
     }
 }
 

@@ -16,7 +16,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn add_import(&mut self, specifier: Name, name: &str, span: Span) {
         let names = if name.is_empty() { Vec::new() } else { vec![self.name(name)] };
         let line = self.positions.line(span.start);
-        self.out.imports.push(ImportFact { specifier, names, line });
+        self.out.imports.push(ImportFact { specifier, names, modules: Vec::new(), line, implied: false });
     }
 
     /// An import that only a type makes, once for each name.
@@ -25,7 +25,13 @@ impl<'a> Lower<'_, 'a> {
             return;
         }
         let line = self.positions.line(self.apart.unwrap_or(span).start);
-        self.out.imports.push(ImportFact { specifier, names: name.into_iter().collect(), line });
+        self.out.imports.push(ImportFact {
+            specifier,
+            names: name.into_iter().collect(),
+            modules: Vec::new(),
+            line,
+            implied: false,
+        });
     }
 
     pub(super) fn import_declaration(&mut self, it: &ImportDeclaration<'a>) {
@@ -104,7 +110,7 @@ impl<'a> Lower<'_, 'a> {
 
     fn add_export(&mut self, name: Name, local: Option<Name>, value: ExportValue) {
         // Overloads declare a name several times.
-        let export = ExportFact { name, local, value };
+        let export = ExportFact { name, local, value, internal: false };
         if !self.out.exports.contains(&export) {
             self.out.exports.push(export);
         }

@@ -1,7 +1,7 @@
 //! From byte offsets to lines and UTF-16 columns, as V8 reports them.
 
 /// The starts of all lines of a text, and where bytes and UTF-16 units part.
-pub(super) struct Positions {
+pub(crate) struct Positions {
     starts: Vec<u32>,
     lines: u32,
     /// Behind each character that is not ASCII: its end, and how many bytes more than units there were up to it.
@@ -10,7 +10,7 @@ pub(super) struct Positions {
 
 impl Positions {
     /// Reads a text once.
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let mut starts = vec![0];
         let mut surplus = Vec::new();
@@ -29,17 +29,17 @@ impl Positions {
     }
 
     /// Number of lines.
-    pub(super) fn lines(&self) -> u32 {
+    pub(crate) fn lines(&self) -> u32 {
         self.lines
     }
 
     /// Line of an offset, from 1.
-    pub(super) fn line(&self, offset: u32) -> u32 {
+    pub(crate) fn line(&self, offset: u32) -> u32 {
         u32::try_from(self.starts.partition_point(|start| *start <= offset)).unwrap_or(u32::MAX)
     }
 
     /// Line and UTF-16 column of an offset, both from 1.
-    pub(super) fn line_column(&self, offset: u32) -> (u32, u32) {
+    pub(crate) fn line_column(&self, offset: u32) -> (u32, u32) {
         let line = self.line(offset);
         let start = self.starts.get(line as usize - 1).copied().unwrap_or(0);
         let more = self.surplus_before(offset) - self.surplus_before(start);

@@ -58,14 +58,15 @@ fn whole(facts: &ParsedFile) -> u64 {
         classes,
         calls,
         written,
+        extensions,
     } = facts;
     let mut hasher = DefaultHasher::new();
-    (parser, names, exports, mocks, exprs, types, functions, written).hash(&mut hasher);
+    (parser, names, exports, mocks, exprs, types, functions, written, extensions).hash(&mut hasher);
     for Symbol { name, qualified, ordinal, kind, line: _, end_line: _, exported } in symbols {
         (name, qualified, ordinal, kind, exported).hash(&mut hasher);
     }
-    for ImportFact { specifier, names, line: _ } in imports {
-        (specifier, names).hash(&mut hasher);
+    for ImportFact { specifier, names, modules, line: _, implied } in imports {
+        (specifier, names, modules, implied).hash(&mut hasher);
     }
     for Binding { name, origin, ty, writes, line: _, symbol } in bindings {
         (name, origin, ty, writes, symbol).hash(&mut hasher);
@@ -86,11 +87,12 @@ fn whole(facts: &ParsedFile) -> u64 {
             callee_column: _,
             symbol,
             function,
+            keywords,
             // What is asked of a call in another file is what it requests, and that is in the expressions.
             hash: _,
             uses,
         } = call;
-        (expr, symbol, function, uses).hash(&mut hasher);
+        (expr, symbol, function, keywords, uses).hash(&mut hasher);
     }
     (symbols.len(), imports.len(), bindings.len(), classes.len(), calls.len()).hash(&mut hasher);
     hasher.finish()

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 const LONGEST: usize = 300;
 
 /// What may be kept of a string: all of it, or of a URL what precedes its query.
-pub(super) fn kept(text: &str) -> Option<&str> {
+pub(crate) fn kept(text: &str) -> Option<&str> {
     if may_keep(text) {
         return Some(text);
     }

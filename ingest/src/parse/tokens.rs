@@ -11,10 +11,15 @@ use oxc_syntax::node::NodeId;
 const PRIME: u128 = (1 << 61) - 1;
 const BASE: u128 = 0x0005_DEEC_E66D_1CE5;
 
-/// Prefix hashes over the nodes of one file.
-pub(super) struct Tokens {
+/// Prefix hashes over the events of a walk.
+pub(crate) struct Prefix {
     prefix: Vec<u64>,
     powers: Vec<u64>,
+}
+
+/// Prefix hashes over the nodes of one file.
+pub(super) struct Tokens {
+    events: Prefix,
     /// Per node: the events on entering and on leaving.
     bounds: Vec<(u32, u32)>,
 }
@@ -22,7 +27,7 @@ pub(super) struct Tokens {
 impl Tokens {
     /// Visits all nodes once.
     pub(super) fn new(nodes: &AstNodes<'_>) -> Self {
-        let mut tokens = Self { prefix: vec![0], powers: vec![1], bounds: vec![(0, 0); nodes.len()] };
+        let mut tokens = Self { events: Prefix::default(), bounds: vec![(0, 0); nodes.len()] };
         let mut open: Vec<NodeId> = Vec::new();
         for (id, node) in nodes.iter_enumerated() {
             let parent = nodes.parent_id(id);
@@ -33,8 +38,8 @@ impl Tokens {
                 open.pop();
                 tokens.leave(last);
             }
-            tokens.bounds[id.index()].0 = tokens.at();
-            tokens.push(token(node.kind()));
+            tokens.bounds[id.index()].0 = tokens.events.at();
+            tokens.events.push(token_of(node.kind()));
             open.push(id);
         }
         while let Some(last) = open.pop() {
@@ -46,6 +51,24 @@ impl Tokens {
     /// Digest of one node.
     pub(super) fn of(&self, id: NodeId) -> u64 {
         let (from, to) = self.bounds.get(id.index()).copied().unwrap_or((0, 0));
+        self.events.between(from, to)
+    }
+
+    fn leave(&mut self, id: NodeId) {
+        self.events.push(1);
+        self.bounds[id.index()].1 = self.events.at();
+    }
+}
+
+impl Default for Prefix {
+    fn default() -> Self {
+        Self { prefix: vec![0], powers: vec![1] }
+    }
+}
+
+impl Prefix {
+    /// Digest of what happened between two places.
+    pub(crate) fn between(&self, from: u32, to: u32) -> u64 {
         let (Some(&before), Some(&after), Some(&power)) = (
             self.prefix.get(from as usize),
             self.prefix.get(to as usize),
@@ -57,16 +80,13 @@ impl Tokens {
         narrow((u128::from(after) + PRIME - moved) % PRIME)
     }
 
-    fn at(&self) -> u32 {
+    /// Where the walk is.
+    pub(crate) fn at(&self) -> u32 {
         u32::try_from(self.prefix.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn leave(&mut self, id: NodeId) {
-        self.push(1);
-        self.bounds[id.index()].1 = self.at();
-    }
-
-    fn push(&mut self, token: u64) {
+    /// One event; 1 is the leaving of a node.
+    pub(crate) fn push(&mut self, token: u64) {
         let last = self.prefix.last().copied().unwrap_or(0);
         self.prefix.push(narrow((u128::from(last) * BASE + u128::from(token)) % PRIME));
         let power = self.powers.last().copied().unwrap_or(1);
@@ -78,7 +98,7 @@ fn narrow(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-fn token(kind: AstKind<'_>) -> u64 {
+fn token_of(kind: AstKind<'_>) -> u64 {
     let name: &str = match kind {
         AstKind::IdentifierName(it) => &it.name,
         AstKind::IdentifierReference(it) => &it.name,
@@ -93,9 +113,15 @@ fn token(kind: AstKind<'_>) -> u64 {
         AstKind::CallExpression(it) if it.optional => "?",
         _ => "",
     };
-    // FNV-1a over the kind and the name. Kinds are numbered by the parser: another parser is another analyzer version.
+    // Kinds are numbered by the parser: another parser is another analyzer version.
+    token(kind.ty() as u16, name)
+}
+
+/// The event of entering a node of a kind, with its name.
+pub(crate) fn token(kind: u16, name: &str) -> u64 {
+    // FNV-1a over the kind and the name.
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
-    for byte in [kind.ty() as u8, 0].into_iter().chain(name.bytes()) {
+    for byte in kind.to_le_bytes().into_iter().chain(name.bytes()) {
         hash ^= u64::from(byte);
         hash = hash.wrapping_mul(0x0100_0000_01B3);
     }
