@@ -22,6 +22,9 @@ use crate::walk::{self, Limits, Walked};
 use run::Run;
 use write::Keep;
 
+/// Stack on which files are linked and bound, in bytes: reserved, not committed.
+const INDEX_STACK: usize = 64 << 20;
+
 /// What to index and how.
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
@@ -151,7 +154,7 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     let cached = cache.as_ref();
     let run =
         Run { options, tree: &tree, catalog, candidates: &candidates, manifests: &manifests, cache: cached, progress };
-    let made = run.make(&mut report)?;
+    let made = with_stack(|| run.make(&mut report))??;
     for (entry, found) in made.entries.iter().zip(&made.analysis.files) {
         if found.analyzed.bound.cut {
             report.note(Reason::AnalysisCut, &entry.path);
@@ -201,6 +204,15 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
         bound: made.bound,
         cache_problem: cache.and_then(Cache::finish),
         end,
+    })
+}
+
+/// Runs on a thread with room for values in values, which are followed far, but not without end.
+fn with_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T, PoolError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("index".to_owned()).stack_size(INDEX_STACK);
+        let thread = thread.spawn_scoped(scope, run).map_err(|_| PoolError::Worker)?;
+        thread.join().map_err(|_| PoolError::Worker)
     })
 }
 

@@ -88,7 +88,8 @@ fn python_is_read_as_its_lines_say() {
         .collect();
     assert_eq!(imports[2], ("httpx", None, "*".to_owned()));
     assert_eq!(imports[6], ("..config", Some("src/shop/config.py"), "INTERNAL STRIPE_V1 Settings".to_owned()));
-    let offered: Vec<_> = snapshot.files[1].exports.iter().map(|export| export.name.as_str()).collect();
+    let package = snapshot.files.iter().find(|file| file.path == "src/shop/__init__.py").unwrap();
+    let offered: Vec<_> = package.exports.iter().map(|export| export.name.as_str()).collect();
     assert_eq!(offered, ["Money", "parse_money", "config", "Client"]);
 }
 
