@@ -8,6 +8,7 @@ use super::sites::{Answer, Found};
 use super::text::{Piece, Text, joined, url};
 use super::value::{FileId, Http, Value};
 use crate::catalog::{HttpCall, HttpLibrary};
+use crate::language::Family;
 use crate::parse::{Argument, CallFact, Expr, ExprId, Origin, Property};
 
 /// Ways to read one address.
@@ -153,7 +154,8 @@ impl<'p> Evaluator<'p, '_> {
             Expr::Global(name) => parsed.name(*name) == "Request",
             Expr::Binding(binding) => match &parsed.bindings.get(*binding as usize)?.origin {
                 Origin::Import { specifier, name } => {
-                    parsed.name(*name) == "Request" && self.catalog.http().of_module(parsed.name(*specifier)).is_some()
+                    parsed.name(*name) == "Request"
+                        && self.catalog.http().of_module(Family::Script, parsed.name(*specifier)).is_some()
                 }
                 _ => false,
             },
