@@ -24,7 +24,7 @@ fn is_refused(name: &str, bytes: impl Into<Vec<u8>>, reason: Reason) {
 #[test]
 fn what_multiplies_or_nests_is_refused() {
     let lines = |text: &str, count: usize| text.repeat(count);
-    let staircase: String = (1..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let staircase = (1..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<Vec<_>>().concat();
     for text in [
         "importers: &a\n  .: *a\n".to_owned(),
         "a: &a [x]\nimporters:\n  .:\n    dependencies: *a\n".to_owned(),
@@ -115,14 +115,17 @@ fn what_a_lockfile_says_is_believed_only_where_it_is_a_version() {
 
 #[test]
 fn very_large_ones_are_read() {
-    let npm: String =
-        (0..60_000).map(|n| format!(r#""node_modules/p{n}":{{"version":"1.0.{n}","x":{{}}}},"#)).collect();
+    let npm = (0..60_000)
+        .map(|n| format!(r#""node_modules/p{n}":{{"version":"1.0.{n}","x":{{}}}},"#))
+        .collect::<Vec<_>>()
+        .concat();
     let npm = format!(r#"{{"packages":{{{npm}"node_modules/stripe":{{"version":"2.2.0"}}}}}}"#);
     assert_eq!(asked("package-lock.json", npm), (pinned("2.2.0", "lockfile"), vec![]));
-    let packages: String = (0..60_000).map(|n| format!("  p{n}@1.0.0:\n    resolution: {{integrity: x}}\n")).collect();
+    let packages =
+        (0..60_000).map(|n| format!("  p{n}@1.0.0:\n    resolution: {{integrity: x}}\n")).collect::<Vec<_>>().concat();
     let pnpm = format!("importers:\n  .:\n    dependencies:\n      stripe: 2.2.0\npackages:\n{packages}");
     assert_eq!(asked("pnpm-lock.yaml", pnpm), (pinned("2.2.0", "lockfile"), vec![]));
-    let bun: String = (0..60_000).map(|n| format!(r#""p{n}":["p{n}@1.0.0",{{}}],"#)).collect();
+    let bun = (0..60_000).map(|n| format!(r#""p{n}":["p{n}@1.0.0",{{}}],"#)).collect::<Vec<_>>().concat();
     let bun = format!(r#"{{"packages":{{{bun}"stripe":["stripe@2.2.0"],}}}}"#);
     assert_eq!(asked("bun.lock", bun), (pinned("2.2.0", "lockfile"), vec![]));
 }
