@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::Analyzed;
-use crate::bind::{Binder, Reads, Survey};
+use crate::bind::{Binder, Reads, Survey, ways};
 use crate::language::Language;
 use crate::link::Links;
 use crate::parse::{FunctionId, Stamps};
@@ -45,6 +45,9 @@ impl Kept {
         self.analyzed.links.moved(&to);
         for (target, ..) in &mut self.analyzed.survey.calls {
             *target = to(*target);
+        }
+        for (_, relay) in &mut self.analyzed.survey.relays {
+            relay.file = to(relay.file);
         }
         for reads in [&mut self.analyzed.survey.reads, &mut self.analyzed.bound.reads] {
             reads.moved(&to);
@@ -161,16 +164,31 @@ impl Changes {
 
     /// Compares what the survey of each file found.
     pub(super) fn add_surveys(&mut self, before: &Before, surveys: &[Survey]) {
+        let mut ways_changed = !before.same_paths;
         for (at, now) in surveys.iter().enumerate() {
             let then = before.file(at).map(|kept| &kept.analyzed.survey);
-            if then.is_some_and(|then| then.wrappers != now.wrappers) {
+            if then.is_some_and(|then| then.wrappers != now.wrappers || then.relays != now.relays) {
                 self.whole[at] = true;
+                ways_changed = true;
             }
             let then = then.map_or(&[][..], |then| &then.calls);
             if then != now.calls {
                 let (then, now) = (by_function(then), by_function(&now.calls));
                 let differ = |function: &&_| then.get(*function) != now.get(*function);
                 self.callers.extend(then.keys().chain(now.keys()).filter(differ));
+            }
+        }
+        if ways_changed {
+            // Whoever calls a function has read its file.
+            let nothing = Survey::default();
+            let then = before.files.iter().map(|kept| kept.as_ref().map_or(&nothing, |kept| &kept.analyzed.survey));
+            let (then, now) = (ways(then), ways(surveys.iter()));
+            for (file, function) in then.keys().chain(now.keys()) {
+                if then.get(&(*file, *function)) != now.get(&(*file, *function))
+                    && let Some(changed) = self.whole.get_mut(*file as usize)
+                {
+                    *changed = true;
+                }
             }
         }
     }

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::eval::Evaluator;
 use super::reads::Reads;
-use super::sites::Found;
 use super::text::{Start, Text, start};
 use super::value::{FileId, Http, Value};
-use crate::parse::{Argument, CallId, Expr, ExprId, FunctionId};
+use crate::parse::{Argument, CallId, Expr, ExprId, FunctionId, Origin, ParsedFile, Property, TextPart};
 
 /// What a first look at every call of one file finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +16,8 @@ pub(crate) struct Survey {
     pub(crate) calls: Vec<(FileId, FunctionId, ExprId)>,
     /// Its functions whose one plain request to a vendor depends on their parameters. Ascending.
     pub(crate) wrappers: Vec<(FunctionId, Wrapper)>,
+    /// Calls by which its functions pass parameters of their own on to functions of the repository, in source order.
+    pub(crate) relays: Vec<(FunctionId, Relay)>,
     /// What was read for this.
     pub(crate) reads: Reads,
     /// What it took.
@@ -26,22 +27,37 @@ pub(crate) struct Survey {
 /// The one request of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Wrapper {
-    request: CallId,
+    pub(super) request: CallId,
     /// Whether even the host is a matter of its parameters.
-    open: bool,
+    pub(super) open: bool,
 }
+
+/// A call that passes parameters of the function around it on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Relay {
+    /// The call.
+    pub(super) call: ExprId,
+    /// The function that it calls.
+    pub(crate) file: FileId,
+    pub(super) function: FunctionId,
+}
+
+/// Functions between a call and the one that makes the request, followed this far.
+pub(super) const MOST_RELAYS: u32 = 3;
 
 /// The surveys of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Surveyed {
     callers: FxHashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>,
-    wrappers: FxHashMap<(FileId, FunctionId), Wrapper>,
+    pub(super) wrappers: FxHashMap<(FileId, FunctionId), Wrapper>,
+    /// Calls that lead to a wrapper.
+    pub(super) relays: FxHashMap<(FileId, FunctionId), Vec<Relay>>,
 }
 
 impl Surveyed {
     /// Surveys in the order of the files.
-    pub(crate) fn new<'s>(surveys: impl Iterator<Item = &'s Survey>) -> Self {
-        let mut all = Self::default();
+    pub(crate) fn new<'s>(surveys: impl Iterator<Item = &'s Survey> + Clone) -> Self {
+        let mut all = Self { relays: ways(surveys.clone()), ..Self::default() };
         for (file, survey) in (0..).zip(surveys) {
             for (target, function, call) in &survey.calls {
                 all.callers.entry((*target, *function)).or_default().push((file, *call));
@@ -50,6 +66,39 @@ impl Surveyed {
         }
         all
     }
+}
+
+/// The calls by which each function leads to a wrapper, level by level.
+pub(crate) fn ways<'s>(
+    surveys: impl Iterator<Item = &'s Survey> + Clone,
+) -> FxHashMap<(FileId, FunctionId), Vec<Relay>> {
+    let all = || (0..).zip(surveys.clone());
+    let mut reaching: FxHashSet<(FileId, FunctionId)> = FxHashSet::default();
+    for (file, survey) in all() {
+        reaching.extend(survey.wrappers.iter().map(|(function, _)| (file, *function)));
+    }
+    let leads = |reaching: &FxHashSet<_>, from: (FileId, FunctionId), relay: &Relay| {
+        let to = (relay.file, relay.function);
+        // A file that is gone may have had any.
+        from != to && (relay.file == FileId::MAX || reaching.contains(&to))
+    };
+    for _ in 0..MOST_RELAYS {
+        let mut found = Vec::new();
+        for (file, survey) in all() {
+            let leading = survey.relays.iter().filter(|(function, relay)| leads(&reaching, (file, *function), relay));
+            found.extend(leading.map(|(function, _)| (file, *function)));
+        }
+        reaching.extend(found);
+    }
+    let mut ways: FxHashMap<_, Vec<Relay>> = FxHashMap::default();
+    for (file, survey) in all() {
+        for (function, relay) in &survey.relays {
+            if leads(&reaching, (file, *function), relay) {
+                ways.entry((file, *function)).or_default().push(*relay);
+            }
+        }
+    }
+    ways
 }
 
 impl<'w> Evaluator<'_, 'w> {
@@ -66,6 +115,7 @@ impl<'w> Evaluator<'_, 'w> {
         let world = self.world;
         let parsed = world.file(file).parsed;
         let mut calls = Vec::new();
+        let mut relays = Vec::new();
         let mut wrappers = FxHashMap::default();
         let mut open = FxHashMap::default();
         let mut several = FxHashSet::default();
@@ -75,19 +125,30 @@ impl<'w> Evaluator<'_, 'w> {
             let value = self.expr(file, *callee);
             for alternative in value.alternatives() {
                 match alternative {
-                    Value::Function(target, function) if !construct => calls.push((*target, *function, call.expr)),
+                    Value::Function(target, function) if !construct => {
+                        calls.push((*target, *function, call.expr));
+                        for around in parsed.functions_around(call.function) {
+                            if arguments.iter().any(|argument| mentions(parsed, argument.value, around, 0)) {
+                                let relay = Relay { call: call.expr, file: *target, function: *function };
+                                relays.push((around, relay));
+                            }
+                        }
+                    }
                     Value::Class(target, class) => {
                         let constructor = world.file(*target).parsed.classes[*class as usize].constructor;
                         calls.extend(constructor.map(|constructor| (*target, constructor, call.expr)));
                     }
                     other => {
-                        if let Some(function) = call.function
+                        if call.function.is_some()
                             && let Some(http) = self.as_http(other)
                             && let Some(wrapper) = self.wraps(file, at, &http, arguments, call.keywords)
                         {
                             let all = if wrapper.open { &mut open } else { &mut wrappers };
-                            if all.insert(function, wrapper).is_some() {
-                                several.insert((function, wrapper.open));
+                            // A request in a function that is passed on is one of the function around that as well.
+                            for function in parsed.functions_around(call.function) {
+                                if all.insert(function, wrapper).is_some() {
+                                    several.insert((function, wrapper.open));
+                                }
                             }
                         }
                     }
@@ -103,7 +164,7 @@ impl<'w> Evaluator<'_, 'w> {
         }
         let mut wrappers: Vec<_> = wrappers.into_iter().collect();
         wrappers.sort_unstable_by_key(|(function, _)| *function);
-        Survey { calls, wrappers, reads: world.reads(), spent: self.spent.of_file() }
+        Survey { calls, wrappers, relays, reads: world.reads(), spent: self.spent.of_file() }
     }
 
     /// What a request makes of the function around it, where it may reach a vendor.
@@ -123,12 +184,12 @@ impl<'w> Evaluator<'_, 'w> {
         readings.iter().any(|text| start(text) == Start::Value).then_some(Wrapper { request, open: true })
     }
 
-    fn starts_at_vendor(&self, text: &Text) -> bool {
+    pub(super) fn starts_at_vendor(&self, text: &Text) -> bool {
         matches!(start(text), Start::Host(host) if self.catalog.vendor_of_host(host).is_some())
     }
 
     /// Whether an argument of a call, or what stands for one that is left out, starts a URL of a vendor.
-    fn names_a_vendor(
+    pub(super) fn names_a_vendor(
         &mut self,
         caller: FileId,
         arguments: &[Argument],
@@ -143,35 +204,31 @@ impl<'w> Evaluator<'_, 'w> {
             readings.iter().any(|text| self.starts_at_vendor(text))
         })
     }
+}
 
-    /// The request that a call of a wrapper makes, where the wrapper alone does not say which.
-    pub(super) fn wrapped(
-        &mut self,
-        file: FileId,
-        value: &Value,
-        arguments: &[Argument],
-        keywords: Option<ExprId>,
-    ) -> Option<Found> {
-        let Value::Function(there, function) = *value else { return None };
-        let arguments = &*self.in_order(file, arguments, keywords, (there, function))?;
-        let wrapper = *self.surveyed?.wrappers.get(&(there, function))?;
-        // Most callers of a request for anything ask something else.
-        if wrapper.open && !self.names_a_vendor(file, arguments, (there, function)) {
-            return None;
-        }
-        let parsed = self.world.file(there).parsed;
-        let request = parsed.calls.get(wrapper.request as usize)?;
-        let Expr::Call { callee, arguments: inner, .. } = parsed.expr(request.expr) else { return None };
-        let client = self.expr(there, *callee);
-        let http = self.as_http(&client)?;
-        if self.requested(there, request, &http, inner).is_some_and(|found| found.operation.is_some()) {
-            return None;
-        }
-        let mut found =
-            self.inside((there, function), file, arguments, |this| this.requested(there, request, &http, inner))?;
-        found.operation.as_ref()?;
-        let name = self.world.symbol(there, parsed.functions[function as usize].scope).map(|it| it.qualified.clone());
-        found.reason = format!("{}, requested by {}", found.reason, name.unwrap_or_default());
-        Some(found)
+/// Expressions in expressions, looked at this far.
+const DEEPEST: u32 = 6;
+
+/// Whether a text, an object or a choice of these is made of a parameter of a function.
+fn mentions(parsed: &ParsedFile, expr: ExprId, function: FunctionId, depth: u32) -> bool {
+    if depth > DEEPEST {
+        return false;
+    }
+    let inner = |expr: ExprId| mentions(parsed, expr, function, depth + 1);
+    match parsed.expr(expr) {
+        Expr::Binding(binding) => match parsed.bindings.get(*binding as usize).map(|it| &it.origin) {
+            Some(Origin::Parameter(of, ..)) => *of == function,
+            Some(Origin::Value(value, _)) => inner(*value),
+            _ => false,
+        },
+        Expr::Template(parts) => parts.iter().any(|part| matches!(part, TextPart::Value(value) if inner(*value))),
+        Expr::Object(properties) => properties.iter().any(|property| match property {
+            Property::Named(_, value) | Property::Spread(value) => inner(*value),
+            Property::Computed => false,
+        }),
+        Expr::Member(value, _) | Expr::Cast(value, _) | Expr::Guarded(value) | Expr::Await(value) => inner(*value),
+        Expr::Either(left, right) => inner(*left) || inner(*right),
+        Expr::Call { arguments, construct: true, .. } => arguments.iter().any(|argument| inner(argument.value)),
+        _ => false,
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Frame {
     pub(super) function: FunctionId,
     pub(super) caller: FileId,
     pub(super) arguments: Vec<Argument>,
+    /// The call in which that one stands, while that is looked into as well.
+    pub(super) outer: Option<Rc<Frame>>,
 }
 
 /// Evaluates; remembers every answer that no cycle cut short.
@@ -63,7 +65,7 @@ pub(super) struct Evaluator<'p, 'w> {
     /// What the survey of all files found; nothing while that is made.
     pub(super) surveyed: Option<&'w Surveyed>,
     /// A call whose arguments stand for the parameters of the function it calls, while that is looked into.
-    pub(super) frame: Option<Frame>,
+    pub(super) frame: Option<Rc<Frame>>,
     /// The calls that functions are passed to, by file.
     pub(super) given: FxHashMap<FileId, Rc<Given>>,
     /// What is assigned to members, by file.

@@ -86,13 +86,17 @@ impl Evaluator<'_, '_> {
                 }
             }
             Expr::Null | Expr::Literal(_) | Expr::Text(..) | Expr::Template(_) => {}
-            _ => match self.expr(file, expr) {
-                Value::Object(there, object) if (there, object) != (file, expr) => {
-                    self.collect(there, object, prefix, depth + 1, out);
+            _ => {
+                for value in self.expr(file, expr).alternatives() {
+                    match *value {
+                        Value::Object(there, object) if (there, object) != (file, expr) => {
+                            self.collect(there, object, prefix, depth + 1, out);
+                        }
+                        Value::Null => {}
+                        _ => out.hidden = true,
+                    }
                 }
-                Value::Null => {}
-                _ => out.hidden = true,
-            },
+            }
         }
     }
 
@@ -191,8 +195,15 @@ impl Evaluator<'_, '_> {
         for name in key.split('.') {
             let mut next = Options { may_be_absent: found.may_be_absent, ..Options::default() };
             for (file, value) in std::mem::take(&mut at) {
-                let Some((there, object)) = self.object(file, value) else { continue };
-                self.values_of(there, object, name, depth, &mut next);
+                // Each of several objects (`test ? { … } : { … }`) may be the one.
+                for (there, object) in self.objects(file, value) {
+                    let mut one = Options::default();
+                    self.values_of(there, object, name, depth, &mut one);
+                    next.values.extend(one.values);
+                    next.may_be_absent |= one.may_be_absent;
+                    next.hidden |= one.hidden;
+                    next.changed |= one.changed;
+                }
             }
             at.clone_from(&next.values);
             next.changed |= found.changed;
@@ -258,6 +269,17 @@ impl Evaluator<'_, '_> {
             }
         }
         out.may_be_absent |= absent;
+    }
+
+    fn objects(&mut self, file: FileId, expr: ExprId) -> Vec<(FileId, ExprId)> {
+        if let Value::Many(values) = self.expr(file, expr) {
+            let object = |value: &Value| match *value {
+                Value::Object(there, object) => Some((there, object)),
+                _ => None,
+            };
+            return values.iter().filter_map(object).collect();
+        }
+        self.object(file, expr).into_iter().collect()
     }
 
     /// The object literal that an expression is, also through constants.

@@ -27,6 +27,7 @@ mod text;
 mod types;
 mod value;
 mod world;
+mod wrapped;
 mod written;
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ use value::FileId;
 use world::World;
 
 pub(crate) use bounds::MOST_OF_AN_INDEX;
-pub(crate) use callers::{Survey, Surveyed};
+pub(crate) use callers::{Survey, Surveyed, ways};
 pub(crate) use clients::united;
 pub(crate) use reads::Reads;
 

@@ -1,6 +1,7 @@
 //! What a parameter is: by its type, its default, the framework that calls it, or its callers.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
@@ -10,6 +11,14 @@ use crate::parse::{Argument, Expr, ExprId, FunctionId, Property, Step};
 
 /// Callers of one function that are looked at.
 const MOST_CALLERS: usize = 64;
+
+/// An argument, and the calls in which it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Passed {
+    pub(super) file: FileId,
+    pub(super) expr: ExprId,
+    within: Option<Rc<Frame>>,
+}
 
 impl Evaluator<'_, '_> {
     pub(super) fn parameter(
@@ -23,11 +32,11 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         let Some(it) = parsed.functions.get(function as usize) else { return Value::Unknown };
         let symbol = it.scope;
-        if let Some((caller, argument)) = self.argument(file, function, at) {
-            let value = self.outside(|this| this.expr(caller, argument));
+        if let Some(given) = self.argument(file, function, at) {
+            let value = self.outside(&given, |this| this.expr(given.file, given.expr));
             return self.walk(value, file, steps);
         }
-        if self.frame.as_ref().is_some_and(|frame| (frame.file, frame.function) == (file, function)) {
+        if self.frame_of(file, function).is_some() {
             // Not given by this call: the default, or nothing.
             let default = it.parameters.get(at as usize).and_then(|parameter| parameter.default);
             let value = default.map_or(Value::Null, |default| self.expr(file, default));
@@ -59,18 +68,18 @@ impl Evaluator<'_, '_> {
     }
 
     /// The argument that stands for a parameter while one call of its function is looked into.
-    pub(super) fn argument(&self, file: FileId, function: FunctionId, at: u32) -> Option<(FileId, ExprId)> {
-        let frame = self.frame.as_ref().filter(|frame| (frame.file, frame.function) == (file, function))?;
+    pub(super) fn argument(&self, file: FileId, function: FunctionId, at: u32) -> Option<Passed> {
+        let frame = self.frame_of(file, function)?;
         let before = frame.arguments.get(..=at as usize)?;
         if before.iter().any(|argument| argument.spread) {
             return None;
         }
-        before.last().map(|argument| (frame.caller, argument.value))
+        before.last().map(|argument| Passed { file: frame.caller, expr: argument.value, within: frame.outer.clone() })
     }
 
     /// The default of a parameter that the one call which is looked into leaves out.
     pub(super) fn defaulted(&self, file: FileId, function: FunctionId, at: u32) -> Option<ExprId> {
-        let frame = self.frame.as_ref().filter(|frame| (frame.file, frame.function) == (file, function))?;
+        let frame = self.frame_of(file, function)?;
         if frame.arguments.len() > at as usize || frame.arguments.iter().any(|argument| argument.spread) {
             return None;
         }
@@ -106,9 +115,21 @@ impl Evaluator<'_, '_> {
         Some(Cow::Owned(all))
     }
 
-    /// Evaluates what stands outside of the function that is looked into.
-    pub(super) fn outside<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
-        let frame = self.frame.take();
+    /// The call of a function that is looked into.
+    pub(super) fn frame_of(&self, file: FileId, function: FunctionId) -> Option<&Rc<Frame>> {
+        let mut at = self.frame.as_ref();
+        while let Some(frame) = at {
+            if (frame.file, frame.function) == (file, function) {
+                return Some(frame);
+            }
+            at = frame.outer.as_ref();
+        }
+        None
+    }
+
+    /// Evaluates an argument where it stands, outside of the function that is looked into.
+    pub(super) fn outside<T>(&mut self, given: &Passed, ask: impl FnOnce(&mut Self) -> T) -> T {
+        let frame = std::mem::replace(&mut self.frame, given.within.clone());
         let answer = ask(self);
         self.frame = frame;
         answer
@@ -123,8 +144,9 @@ impl Evaluator<'_, '_> {
         arguments: &[Argument],
         ask: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let frame = Frame { file, function, caller, arguments: arguments.to_vec() };
-        let outer = self.frame.replace(frame);
+        let outer = self.frame.take();
+        let frame = Frame { file, function, caller, arguments: arguments.to_vec(), outer: outer.clone() };
+        self.frame = Some(Rc::new(frame));
         let known = std::mem::take(&mut self.known);
         let answer = ask(self);
         self.known = known;

@@ -5,7 +5,7 @@ use sync_core::graph::Client;
 use super::clients::{self, Host, Record};
 use super::eval::Evaluator;
 use super::text::url;
-use super::value::{FileId, Value, Vendor};
+use super::value::{FileId, Vendor};
 use crate::catalog::Package;
 use crate::parse::{Expr, ExprId, SymbolIndex};
 
@@ -56,17 +56,13 @@ impl Evaluator<'_, '_> {
     }
 
     fn host(&mut self, package: &Package, file: FileId, options: ExprId) -> Host {
-        let given = self.expr(file, options);
-        let mut hidden = match self.world.file(file).parsed.expr(options) {
-            // `drive("v3")`
-            Expr::Text(..) | Expr::Literal(_) | Expr::Template(_) => false,
-            _ => !matches!(given, Value::Object(..) | Value::Null) && self.object(file, options).is_none(),
-        };
+        // Something unknown beside options that are shown is one branch; options of which nothing is shown are none.
+        let shown = self.keys(file, options);
+        let hidden = shown.hidden && shown.names.is_empty();
         for key in &package.client_options.base_url {
             let found = self.options(file, options, key);
             // Where nothing says so there is none, and the package's own default is provable.
             if found.may_be_absent || found.values.is_empty() {
-                hidden |= found.hidden;
                 continue;
             }
             let ours = package.vendor;

@@ -188,8 +188,8 @@ impl Evaluator<'_, '_> {
             Origin::Value(value, steps) if steps.is_empty() => self.query_in(file, *value, query, depth + 1),
             Origin::Unknown if it.writes.iter().any(|write| !write.appends) => {}
             Origin::Parameter(function, at, steps) if steps.is_empty() => match self.argument(file, *function, *at) {
-                Some((caller, argument)) => {
-                    self.outside(|this| this.query_in(caller, argument, query, depth + 1));
+                Some(given) => {
+                    self.outside(&given, |this| this.query_in(given.file, given.expr, query, depth + 1));
                 }
                 None => query.unknown(),
             },

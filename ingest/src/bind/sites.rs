@@ -100,7 +100,7 @@ impl<'p> Evaluator<'p, '_> {
                 }
                 None => self
                     .called_vendor(file, call, &value, arguments, &collector.continued)
-                    .or_else(|| self.wrapped(file, &value, arguments, call.keywords)),
+                    .or_else(|| self.wrapped(file, call, &value, arguments)),
             };
             let found = found.map(|found| if self.is_call_spent() { found.cut() } else { found });
             match found {

@@ -186,13 +186,13 @@ impl Evaluator<'_, '_> {
                 if let (Some(default), true) = (self.defaulted(file, *function, *at), steps.is_empty()) {
                     return self.readings(file, default, depth + 1);
                 }
-                let Some((caller, argument)) = self.argument(file, *function, *at) else { return unknown() };
+                let Some(given) = self.argument(file, *function, *at) else { return unknown() };
                 let Some(names) = member_names(parsed, steps) else { return unknown() };
-                self.outside(|this| {
+                self.outside(&given, |this| {
                     if names.is_empty() {
-                        return this.readings(caller, argument, depth + 1);
+                        return this.readings(given.file, given.expr, depth + 1);
                     }
-                    match this.option(caller, argument, &names.join(".")) {
+                    match this.option(given.file, given.expr, &names.join(".")) {
                         Some((file, expr)) => this.readings(file, expr, depth + 1),
                         None => unknown(),
                     }

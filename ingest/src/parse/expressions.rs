@@ -174,7 +174,11 @@ impl<'a> Lower<'_, 'a> {
 
     fn concatenation(&mut self, left: ExprId, right: ExprId) -> ExprId {
         let is_text = |expr: &Expr| matches!(expr, Expr::Text(..) | Expr::Template(_) | Expr::Literal(Some(_)));
-        if !is_text(self.out.expr(left)) && !is_text(self.out.expr(right)) {
+        let may_be_text = |expr: &Expr| matches!(expr, Expr::Binding(_) | Expr::Member(..));
+        let (at_left, at_right) = (self.out.expr(left), self.out.expr(right));
+        // `BASE + path`
+        let of_names = may_be_text(at_left) && may_be_text(at_right);
+        if !is_text(at_left) && !is_text(at_right) && !of_names {
             return UNKNOWN;
         }
         let mut parts = Vec::new();

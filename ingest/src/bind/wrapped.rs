@@ -1,0 +1,152 @@
+//! Requests that functions of the repository make with what they are given: the call site is the call that says all.
+
+use super::callers::{MOST_RELAYS, Relay, Wrapper};
+use super::eval::Evaluator;
+use super::sites::Found;
+use super::value::{FileId, Value};
+use crate::parse::{Argument, CallFact, Expr, FunctionId, ReadFact, Uses};
+
+/// Calls of one function that lead to a request, looked at for one call.
+const MOST_WAYS: usize = 8;
+
+impl Evaluator<'_, '_> {
+    /// The request that a call of a function makes, where the function alone does not say which.
+    pub(super) fn wrapped(
+        &mut self,
+        file: FileId,
+        call: &CallFact,
+        value: &Value,
+        arguments: &[Argument],
+    ) -> Option<Found> {
+        let Value::Function(there, function) = *value else { return None };
+        let arguments = &*self.in_order(file, arguments, call.keywords, (there, function))?;
+        let mut found = self.requested_by(file, (there, function), arguments, 0)?;
+        let name = self.world.symbol(there, self.world.file(there).parsed.functions[function as usize].scope);
+        let name = name.map(|it| it.qualified.clone()).unwrap_or_default();
+        found.reason = format!("{}, requested by {name}", found.reason);
+        if let Some(uses) = &mut found.uses {
+            answered(uses, &call.uses);
+        }
+        Some(found)
+    }
+
+    fn requested_by(
+        &mut self,
+        file: FileId,
+        (there, function): (FileId, FunctionId),
+        arguments: &[Argument],
+        depth: u32,
+    ) -> Option<Found> {
+        let surveyed = self.surveyed?;
+        // What it wraps is a matter of its file.
+        self.world.file(there);
+        let wrapper = surveyed.wrappers.get(&(there, function));
+        let relays = surveyed.relays.get(&(there, function));
+        if (wrapper.is_none() && relays.is_none()) || self.frame_of(there, function).is_some() {
+            return None;
+        }
+        if let Some(wrapper) = wrapper {
+            return self.requested_by_wrapper(file, (there, function), arguments, *wrapper);
+        }
+        let mut found: Option<Found> = None;
+        for relay in relays.into_iter().flatten().take(MOST_WAYS).filter(|_| depth < MOST_RELAYS) {
+            let Some(next) = self.requested_by_relay(file, (there, function), arguments, *relay, depth) else {
+                continue;
+            };
+            if found.as_ref().is_some_and(|found| found.operation != next.operation) {
+                return None;
+            }
+            found = Some(next);
+        }
+        found
+    }
+
+    fn requested_by_wrapper(
+        &mut self,
+        file: FileId,
+        (there, function): (FileId, FunctionId),
+        arguments: &[Argument],
+        wrapper: Wrapper,
+    ) -> Option<Found> {
+        // Most callers of a request for anything ask something else.
+        if wrapper.open && !self.names_a_vendor(file, arguments, (there, function)) {
+            return None;
+        }
+        let parsed = self.world.file(there).parsed;
+        let request = parsed.calls.get(wrapper.request as usize)?;
+        let Expr::Call { callee, arguments: inner, .. } = parsed.expr(request.expr) else { return None };
+        let client = self.expr(there, *callee);
+        let http = self.as_http(&client)?;
+        let alone = self.alone(|this| this.requested(there, request, &http, inner));
+        if alone.is_some_and(|found| found.operation.is_some()) {
+            return None;
+        }
+        let mut found =
+            self.inside((there, function), file, arguments, |this| this.requested(there, request, &http, inner))?;
+        found.operation.as_ref()?;
+        found.uses = Some(request.uses.clone());
+        Some(found)
+    }
+
+    fn requested_by_relay(
+        &mut self,
+        file: FileId,
+        (there, function): (FileId, FunctionId),
+        arguments: &[Argument],
+        relay: Relay,
+        depth: u32,
+    ) -> Option<Found> {
+        let parsed = self.world.file(there).parsed;
+        let Expr::Call { call, arguments: inner, .. } = parsed.expr(relay.call) else { return None };
+        let call = parsed.calls.get(*call as usize)?;
+        let target = (relay.file, relay.function);
+        let inner = &*self.in_order(there, inner, call.keywords, target)?;
+        // Where the function says it all, its own call is the call site.
+        if self.alone(|this| this.requested_by(there, target, inner, depth + 1)).is_some() {
+            return None;
+        }
+        let mut found =
+            self.inside((there, function), file, arguments, |this| this.requested_by(there, target, inner, depth + 1))?;
+        if let Some(known) = &mut found.uses {
+            answered(known, &call.uses);
+        }
+        Some(found)
+    }
+
+    /// Evaluates without any call that is looked into.
+    fn alone<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
+        let frame = self.frame.take();
+        let known = frame.is_some().then(|| std::mem::take(&mut self.known));
+        let answer = ask(self);
+        if let Some(known) = known {
+            self.known = known;
+        }
+        self.frame = frame;
+        answer
+    }
+}
+
+/// What a function reads of an answer, and what its caller reads of the part that it returns.
+fn answered(inner: &mut Uses, outer: &Uses) {
+    let returned = std::mem::take(&mut inner.returned);
+    if returned.is_empty() {
+        // What the function gives is made of the answer in a way that is not followed.
+        inner.escapes = true;
+        return;
+    }
+    for path in returned {
+        let join = |rest: &str| match (path.as_str(), rest) {
+            ("", rest) => rest.to_owned(),
+            (path, "") => path.to_owned(),
+            (path, rest) if rest.starts_with('[') => format!("{path}{rest}"),
+            (path, rest) => format!("{path}.{rest}"),
+        };
+        inner.escapes |= outer.escapes && path.is_empty();
+        if !path.is_empty() {
+            let read = ReadFact { path: path.clone(), guarded: false, compared: false, escapes: outer.escapes };
+            inner.reads.push(read);
+        }
+        inner.reads.extend(outer.reads.iter().map(|read| ReadFact { path: join(&read.path), ..read.clone() }));
+        inner.returned.extend(outer.returned.iter().map(|rest| join(rest)));
+    }
+}
