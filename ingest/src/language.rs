@@ -23,6 +23,8 @@ pub enum Language {
     Svelte,
     /// `.py`.
     Python,
+    /// `.go`.
+    Go,
 }
 
 /// Languages that import each other's files, by one system of modules.
@@ -35,13 +37,15 @@ pub enum Family {
     Script,
     /// Python.
     Python,
+    /// Go.
+    Go,
 }
 
 impl Family {
     /// What stands between the names of modules in modules.
     pub const fn separator(self) -> &'static str {
         match self {
-            Self::Script => "/",
+            Self::Script | Self::Go => "/",
             Self::Python => ".",
         }
     }
@@ -52,6 +56,7 @@ impl Language {
     pub const fn family(self) -> Family {
         match self {
             Self::Python => Family::Python,
+            Self::Go => Family::Go,
             _ => Family::Script,
         }
     }
@@ -71,6 +76,7 @@ impl Language {
             "vue" => Some(Self::Vue),
             "svelte" => Some(Self::Svelte),
             "py" => Some(Self::Python),
+            "go" => Some(Self::Go),
             _ => None,
         }
     }
@@ -85,6 +91,7 @@ impl Language {
             Self::Vue => "vue",
             Self::Svelte => "svelte",
             Self::Python => "python",
+            Self::Go => "go",
         }
     }
 }
@@ -106,6 +113,7 @@ mod tests {
             ("+page.svelte", Some(Language::Svelte)),
             ("a.svelte.ts", Some(Language::TypeScript)),
             ("a/b.py", Some(Language::Python)),
+            ("b_test.go", Some(Language::Go)),
             ("a.pyi", None),
             ("a.json", None),
             ("dir.ts/readme", None),

@@ -94,6 +94,21 @@ fn python_is_read_as_its_lines_say() {
 }
 
 #[test]
+fn go_is_read_as_its_lines_say() {
+    let snapshot = as_marked("go", " // ");
+    assert_eq!(snapshot.skips(), [("vendor/", "vendored")]);
+    let client = snapshot.files.iter().find(|file| file.path == "api/client.go").unwrap();
+    let offered: Vec<_> = client.exports.iter().map(|export| export.name.as_str()).collect();
+    assert_eq!(offered, ["Client", "Store", "Cents", "Alias", "New"]);
+    let imports: Vec<_> =
+        client.imports.iter().map(|import| (import.specifier.as_str(), import.target.as_deref())).collect();
+    assert_eq!(
+        imports[3..],
+        [("example.com/shop/internal/pay", Some("internal/pay/pay.go")), ("github.com/go-resty/resty/v2", None),]
+    );
+}
+
+#[test]
 fn nesting_without_end_costs_its_file_only() {
     let deep = |open: &str, close: &str, times: usize| format!("x = {}1{}\n", open.repeat(times), close.repeat(times));
     let repository = Repository::with(&[

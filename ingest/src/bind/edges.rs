@@ -6,6 +6,7 @@ use sync_core::graph::{Edge, Unresolved};
 
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
+use crate::language::Family;
 use crate::parse::{Expr, ExprId, Origin, ParsedFile, SymbolIndex};
 
 impl Evaluator<'_, '_> {
@@ -23,7 +24,8 @@ impl Evaluator<'_, '_> {
                     Value::Function(there, function) => {
                         (*there, self.world.file(*there).parsed.functions[*function as usize].symbol)
                     }
-                    Value::Class(there, class) => {
+                    // `Type(value)` in Go says what a value is, and calls nothing.
+                    Value::Class(there, class) if self.world.file(*there).family != Family::Go => {
                         (*there, self.world.file(*there).parsed.classes[*class as usize].symbol)
                     }
                     _ => continue,
@@ -104,7 +106,8 @@ impl Evaluator<'_, '_> {
                     return match &it.origin {
                         Origin::Import { specifier, name } => {
                             let name = here.parsed.name(*name);
-                            if here.targets.get(specifier) == Some(&target)
+                            let module = here.targets.get(specifier);
+                            if module.is_some_and(|module| self.world.is_one_package(*module, target))
                                 || here.submodules.get(&(*specifier, name)) == Some(&target)
                             {
                                 "import"

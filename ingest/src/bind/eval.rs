@@ -231,7 +231,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             Origin::Import { specifier, name } => {
                 let value = self.import(file, *specifier, parsed.name(*name));
                 let step = format!("{} imported from {}", parsed.name(it.name), parsed.name(*specifier));
-                return stepped(value, file, it.line, None, &step);
+                let value = stepped(value, file, it.line, None, &step);
+                // Only what one of several modules may give is written to.
+                if it.writes.is_empty() {
+                    return value;
+                }
+                value
             }
             Origin::Value(expr, steps) => {
                 let value = self.expr(file, *expr);

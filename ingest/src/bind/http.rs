@@ -170,11 +170,13 @@ impl<'p> Evaluator<'p, '_> {
     pub(super) fn addresses(&mut self, request: &Request<'_>) -> Vec<Text> {
         let urls = self.targets(request);
         let named = &request.library.options;
-        let Some(key) = &named.base else { return urls };
-        let own = request.options.and_then(|options| self.option(request.file, options, key));
-        let base = own
-            .or_else(|| self.default_base(request, key))
-            .or_else(|| request.made_with.iter().rev().find_map(|(file, options)| self.option(*file, *options, key)));
+        let base = named.base.as_ref().and_then(|key| {
+            let own = request.options.and_then(|options| self.option(request.file, options, key));
+            own.or_else(|| self.default_base(request, key)).or_else(|| {
+                request.made_with.iter().rev().find_map(|(file, options)| self.option(*file, *options, key))
+            })
+        });
+        let base = base.or(request.http.base);
         let Some((there, base)) = base else { return urls };
         let bases = self.texts_of(there, base);
         let mut all = Vec::new();

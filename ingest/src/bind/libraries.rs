@@ -17,7 +17,7 @@ impl Evaluator<'_, '_> {
         let http = self.catalog.http();
         match http.of_module(family, specifier) {
             Some(library) if matches!(name, "*" | "=") => client(library),
-            Some(library) => self.http_member(&Http { library, member: None, made_with: Vec::new() }, name),
+            Some(library) => self.http_member(&Http { library, member: None, made_with: Vec::new(), base: None }, name),
             None if family == Family::Script => Value::Unknown,
             // A module in a module.
             None => match http.of_module(family, &format!("{specifier}{}{name}", family.separator())) {
@@ -61,6 +61,10 @@ impl Evaluator<'_, '_> {
         if library.passes.iter().any(|known| **known == **member) {
             return arguments.first().map_or(Value::Unknown, |argument| self.expr(file, argument.value));
         }
+        if let Some(at) = library.bases.get(&**member) {
+            let base = arguments.get(*at).map(|argument| (file, argument.value));
+            return Value::Http(Rc::new(Http { member: None, base, ..http.clone() }));
+        }
         let Some(options) = library.makers.get(&**member) else { return Value::Unknown };
         if http.made_with.len() >= MOST_MADE {
             return Value::Unknown;
@@ -68,17 +72,21 @@ impl Evaluator<'_, '_> {
         let mut made_with = http.made_with.clone();
         let options = keywords.or_else(|| arguments.get(*options).map(|argument| argument.value));
         made_with.extend(options.map(|options| (file, options)));
-        Value::Http(Rc::new(Http { library: http.library, member: None, made_with }))
+        Value::Http(Rc::new(Http { library: http.library, member: None, made_with, base: http.base }))
     }
 
     /// What `new` gives.
     pub(super) fn http_constructed(&mut self, http: &Http, file: FileId, call: ExprId) -> Value {
         let libraries = self.catalog.http();
         let made = http.member.as_deref().and_then(|member| libraries.library(http.library).constructs.get(member));
-        let Some(library) = made.and_then(|name| libraries.named(name)) else { return Value::Unknown };
+        let Some(library) = made.and_then(|name| libraries.named(name)) else {
+            // `http.Client{…}`
+            let is_client = http.member.is_none() && libraries.library(http.library).language != Family::Script;
+            return if is_client { Value::Http(Rc::new(http.clone())) } else { Value::Unknown };
+        };
         let Expr::Call { arguments, .. } = self.world.file(file).parsed.expr(call) else { return Value::Unknown };
         let made_with = arguments.first().map(|argument| (file, argument.value)).into_iter().collect();
-        Value::Http(Rc::new(Http { library, member: None, made_with }))
+        Value::Http(Rc::new(Http { library, member: None, made_with, base: None }))
     }
 
     /// The library behind a value that can be called for a request.
@@ -95,5 +103,5 @@ impl Evaluator<'_, '_> {
 }
 
 fn client(library: HttpId) -> Value {
-    Value::Http(Rc::new(Http { library, member: None, made_with: Vec::new() }))
+    Value::Http(Rc::new(Http { library, member: None, made_with: Vec::new(), base: None }))
 }

@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use super::eval::{DEEPEST, Evaluator, Question, stepped};
 use super::value::{FileId, Value, Vendor};
+use super::world::World;
+use crate::language::Family;
 use crate::parse::{ClassId, Expr, ExprId, MemberKind, Name, Property};
 
 impl Evaluator<'_, '_> {
@@ -118,6 +120,19 @@ impl Evaluator<'_, '_> {
 
     pub(super) fn class_member(&mut self, file: FileId, class: ClassId, name: &str, is_static: bool) -> Value {
         let world = self.world;
+        let (file, class) = world.whole(file, class);
+        if world.file(file).family == Family::Go {
+            let parts = world.parts(file, class).into_iter();
+            if let Some((there, part)) = parts.into_iter().find(|(there, part)| has_member(world, *there, *part, name))
+            {
+                return self.member_of_part(there, part, name, is_static);
+            }
+        }
+        self.member_of_part(file, class, name, is_static)
+    }
+
+    fn member_of_part(&mut self, file: FileId, class: ClassId, name: &str, is_static: bool) -> Value {
+        let world = self.world;
         let parsed = world.file(file).parsed;
         let Some(it) = parsed.classes.get(class as usize) else { return Value::Unknown };
         if is_static {
@@ -201,4 +216,11 @@ impl Evaluator<'_, '_> {
             None => Value::Unknown,
         }
     }
+}
+
+/// Whether a class has a member of its own.
+fn has_member(world: &World<'_>, file: FileId, class: ClassId, name: &str) -> bool {
+    let parsed = world.file(file).parsed;
+    let class = parsed.classes.get(class as usize);
+    class.is_some_and(|class| class.members.iter().any(|member| parsed.name(member.name) == name))
 }

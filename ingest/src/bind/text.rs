@@ -98,6 +98,11 @@ impl Evaluator<'_, '_> {
                         Some(expr) => self.readings(there, expr, depth + 1),
                         None => unknown(),
                     },
+                    // `http.MethodPost`
+                    Value::Http(http) => match self.catalog.http().library(http.library).constants.get(name) {
+                        Some(text) => vec![vec![Piece::Known(text.clone())]],
+                        None => unknown(),
+                    },
                     // `new URL(…).href`
                     _ if name == "href" => self.readings(file, *object, depth + 1),
                     _ => unknown(),

@@ -70,6 +70,8 @@ pub(super) struct Http {
     pub(super) member: Option<Rc<str>>,
     /// The options that it was made with, the outermost first.
     pub(super) made_with: Vec<(FileId, ExprId)>,
+    /// What its URLs continue, where it was given by itself.
+    pub(super) base: Option<(FileId, ExprId)>,
 }
 
 /// A step of the way that a value took, and the steps before it.

@@ -12,10 +12,13 @@ use super::value::FileId;
 use crate::analyze::Project;
 use crate::language::Family;
 use crate::link::Links;
-use crate::parse::{ExportValue, FunctionId, Name, ParsedFile, SymbolIndex};
+use crate::parse::{ClassId, ExportValue, FunctionId, Name, Origin, ParsedFile, SymbolIndex, Type, TypeRoot};
 
 /// Re-exports of re-exports, followed this far.
 const LONGEST_CHAIN: usize = 64;
+
+/// The specifier of the package that a file is a part of.
+const OWN_PACKAGE: &str = ".";
 
 /// A file among others.
 pub(super) struct File<'p> {
@@ -25,6 +28,8 @@ pub(super) struct File<'p> {
     pub(super) targets: FxHashMap<Name, FileId>,
     /// Files that names out of specifiers lead to, where a name can be a module (`from package import module`).
     pub(super) submodules: FxHashMap<(Name, &'p str), FileId>,
+    /// The other files of its package, where that is several.
+    siblings: Vec<FileId>,
     /// Specifiers that name a package which the repository publishes, or its built entry, with what others import.
     pub(super) published: FxHashMap<Name, &'p str>,
     exports: FxHashMap<&'p str, Vec<usize>>,
@@ -121,12 +126,81 @@ impl<'p> World<'p> {
                 }
             }
             let family = self.project.files[at].entry.language.family();
+            let own = self.links[at].get(OWN_PACKAGE).into_iter().flat_map(|link| link.members.iter().copied());
+            let siblings = own.filter(|other| *other != id).collect();
             let mut exports: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
             for (at, export) in parsed.exports.iter().enumerate() {
                 exports.entry(parsed.name(export.name)).or_default().push(at);
             }
-            File { parsed, family, targets, submodules, published, exports }
+            File { parsed, family, targets, submodules, siblings, published, exports }
         })
+    }
+
+    /// The other files of a file's package: those of tests only for tests.
+    fn package_of(&self, file: FileId) -> Vec<FileId> {
+        let here = self.unnoted(file);
+        let package = |file: &File<'_>| file.parsed.package.map(|package| file.parsed.name(package).to_owned());
+        let own = package(here);
+        let is_test = |file: FileId| self.path(file).ends_with("_test.go");
+        let siblings = here.siblings.iter().copied();
+        siblings
+            .filter(|other| {
+                if is_test(*other) && !is_test(file) {
+                    return false;
+                }
+                package(self.unnoted(*other)) == own || (!is_test(file) && !is_test(*other))
+            })
+            .collect()
+    }
+
+    /// Whether two files are of one package.
+    pub(super) fn is_one_package(&self, one: FileId, other: FileId) -> bool {
+        one == other || self.file(one).siblings.contains(&other)
+    }
+
+    /// The class that a class is a part of: methods may stand in another file than their type.
+    pub(super) fn whole(&self, file: FileId, class: ClassId) -> (FileId, ClassId) {
+        let here = self.file(file).parsed;
+        let part = here.extensions.iter().find(|(part, _)| *part == class);
+        let Some(Type::Reference(TypeRoot::Binding(binding), ..)) =
+            part.and_then(|(_, ty)| here.types.get(*ty as usize))
+        else {
+            return (file, class);
+        };
+        let Some(Origin::Import { specifier, name }) =
+            here.bindings.get(*binding as usize).map(|binding| &binding.origin)
+        else {
+            return (file, class);
+        };
+        let target = self.file(file).targets.get(specifier);
+        let definition = target.and_then(|target| self.definition(*target, here.name(*name)));
+        let Some(definition) = definition else { return (file, class) };
+        let there = self.file(definition.file).parsed;
+        match there.exports[definition.export].value {
+            ExportValue::Binding(binding) => match there.bindings.get(binding as usize).map(|it| &it.origin) {
+                Some(Origin::Class(class)) => (definition.file, *class),
+                _ => (file, class),
+            },
+            _ => (file, class),
+        }
+    }
+
+    /// The parts of a class in other files of its package.
+    pub(super) fn parts(&self, file: FileId, class: ClassId) -> Vec<(FileId, ClassId)> {
+        let symbol = self.file(file).parsed.classes.get(class as usize).and_then(|it| it.symbol);
+        let Some(name) = self.symbol(file, symbol).map(|symbol| symbol.name.clone()) else { return Vec::new() };
+        let mut parts = Vec::new();
+        for other in self.package_of(file) {
+            let there = self.file(other).parsed;
+            for (part, ty) in &there.extensions {
+                if let Some(Type::Reference(TypeRoot::Binding(binding), ..)) = there.types.get(*ty as usize)
+                    && there.bindings.get(*binding as usize).is_some_and(|it| there.name(it.name) == name)
+                {
+                    parts.push((other, *part));
+                }
+            }
+        }
+        parts
     }
 
     /// `path#qualified#ordinal` of a symbol; of the file itself where there is none.
@@ -237,6 +311,16 @@ impl<'w> Search<'w, '_> {
             return whole.map(|at| Definition { file, export: *at });
         }
         let mut found: Option<Definition> = None;
+        for other in self.world.package_of(file) {
+            self.surfaces.push(other);
+            if let Some(at) = self.world.unnoted(other).exports.get(name).and_then(|exports| exports.first()) {
+                // Of files for several systems nobody knows here which one counts.
+                if found.is_some() {
+                    return None;
+                }
+                found = Some(Definition { file: other, export: *at });
+            }
+        }
         for at in here.exports.get("*").map_or(&[][..], Vec::as_slice) {
             let ExportValue::From { specifier, .. } = here.parsed.exports[*at].value else { continue };
             let Some(target) = here.targets.get(&specifier) else { continue };
@@ -262,9 +346,10 @@ fn is_test(path: &str) -> bool {
         || is_named_as_test(name)
 }
 
-/// `test_*.py`, `*_test.py`, `conftest.py`.
+/// `test_*.py`, `*_test.py`, `conftest.py`, `*_test.go`.
 fn is_named_as_test(name: &str) -> bool {
     match name.rsplit_once('.') {
+        Some((stem, "go")) => stem.ends_with("_test"),
         Some((stem, "py")) => {
             stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "tests" | "conftest")
         }

@@ -52,6 +52,9 @@ pub struct HttpLibrary {
     /// Members or exports that `new` makes a further client of, each with the name of the library that has its members.
     #[serde(default)]
     pub constructs: BTreeMap<String, String>,
+    /// Members that give the client another base, each with the index of that.
+    #[serde(default)]
+    pub bases: BTreeMap<String, usize>,
     /// Types whose values are clients.
     #[serde(default)]
     pub types: Vec<String>,
@@ -221,6 +224,7 @@ impl HttpLibrary {
     pub fn knows(&self, name: &str) -> bool {
         self.calls.contains_key(name)
             || self.makers.contains_key(name)
+            || self.bases.contains_key(name)
             || self.constructs.contains_key(name)
             || self.passes.iter().any(|known| known == name)
     }

@@ -219,6 +219,9 @@ impl<'t> Reader<'t> {
         }
         let name = self.name(text);
         let kind = if is_property { MemberKind::Getter(function) } else { MemberKind::Method(function) };
+        if self.grammar.constructor == Some(text) {
+            self.out.classes[class as usize].constructor = Some(function);
+        }
         let members = &mut self.out.classes[class as usize].members;
         // Of two methods of one name the later one counts.
         members.retain(|member| member.name != name);
@@ -287,8 +290,44 @@ impl<'t> Reader<'t> {
         let (value, ty) = (rule.get(Role::Value), rule.get(Role::Type));
         let after = rule.setting("visible") == Some("after") && self.scopes[scope].kind != ScopeKind::Module;
         let from = if after { index(node.end_byte()) } else { 0 };
-        let Some(pattern) = rule.get(Role::Pattern) else { return };
-        self.bind(pattern, scope, from, depth, value, &mut Vec::new(), ty);
+        let patterns: Vec<_> = rule.all(Role::Pattern).collect();
+        match patterns.as_slice() {
+            [] => self.bind_all(node, scope, from, depth),
+            [pattern] => self.bind_pattern(*pattern, scope, from, depth, value, ty),
+            _ => {
+                let values = value.map(|value| self.items(value)).filter(|values| values.len() == patterns.len());
+                for (at, pattern) in patterns.iter().enumerate() {
+                    let value = values.as_ref().map(|values| values[at]);
+                    self.bind(*pattern, scope, from, depth, value, &mut Vec::new(), ty);
+                }
+            }
+        }
+    }
+
+    /// Declares the names of a pattern, each with its own value where both are lists.
+    fn bind_pattern(
+        &mut self,
+        pattern: Node<'t>,
+        scope: ScopeId,
+        from: u32,
+        depth: usize,
+        value: Option<Node<'t>>,
+        ty: Option<Node<'t>>,
+    ) {
+        let is_list = self.rule(pattern).is_some_and(|rule| rule.kind == Kind::List);
+        if !is_list {
+            self.bind(pattern, scope, from, depth, value, &mut Vec::new(), ty);
+            return;
+        }
+        for (name, value) in self.pairs(pattern, value) {
+            self.bind(name, scope, from, depth, value, &mut Vec::new(), ty);
+        }
+    }
+
+    /// The items of a list.
+    fn items(&self, list: Node<'t>) -> Vec<Node<'t>> {
+        let mut cursor = list.walk();
+        list.named_children(&mut cursor).filter(|item| !item.is_extra()).collect()
     }
 
     /// Declares the names of a pattern.
@@ -459,9 +498,12 @@ impl<'t> Reader<'t> {
         let Some(value) = value.filter(|value| is_list(*value)) else {
             return names.into_iter().map(|name| (name, None)).collect();
         };
-        let mut cursor = value.walk();
-        let values: Vec<_> = value.named_children(&mut cursor).collect();
+        let values = self.items(value);
         let same = values.len() == names.len();
+        if let (false, true, [only]) = (same, self.grammar.first_of_several, values.as_slice()) {
+            let only = *only;
+            return names.into_iter().enumerate().map(|(at, name)| (name, (at == 0).then_some(only))).collect();
+        }
         names.into_iter().enumerate().map(|(at, name)| (name, values.get(at).copied().filter(|_| same))).collect()
     }
 

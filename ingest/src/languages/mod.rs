@@ -6,12 +6,14 @@
 
 mod declare;
 mod digests;
+mod go;
 mod owners;
 mod python;
 mod reader;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod types;
 mod values;
 
@@ -41,10 +43,14 @@ pub(crate) struct Grammar {
     receiver: Receiver,
     /// The name of the type that a method is of.
     own_type: Option<&'static str>,
+    /// The method that makes an object.
+    constructor: Option<&'static str>,
     /// Kinds of nodes that hold arguments.
     argument_lists: &'static [&'static str],
     /// Types that are as good as their first argument.
     transparent: &'static [&'static str],
+    /// Whether what gives several values is as good as its first one.
+    first_of_several: bool,
     /// Whether a name in a pattern is declared by it.
     is_pattern_name: fn(&str) -> bool,
     /// Reads an import.
@@ -66,6 +72,8 @@ pub(crate) struct Grammar {
 enum Receiver {
     /// By its first parameter.
     First,
+    /// By a name of its own.
+    Named,
 }
 
 /// Why a file of one of these languages has no facts.
@@ -75,6 +83,7 @@ pub(crate) type Refused = &'static str;
 pub(crate) fn read(language: Language, text: &str) -> Option<Result<ParsedFile, Refused>> {
     let grammar = match language {
         Language::Python => &python::GRAMMAR,
+        Language::Go => &go::GRAMMAR,
         _ => return None,
     };
     Some(facts(grammar, text))

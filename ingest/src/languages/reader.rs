@@ -9,7 +9,7 @@ use super::Grammar;
 use super::rules::{Described, Rule};
 use crate::parse::{
     Binding, BindingId, Class, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Parser, Positions, Prefix,
-    Step, SymbolIndex,
+    Step, SymbolIndex, Write,
 };
 
 /// Position among the scopes of a file.
@@ -340,13 +340,22 @@ impl<'t> Reader<'t> {
             stars.extend(&it.stars);
             next = if it.kind == ScopeKind::Module { None } else { it.parent };
         }
+        if let Some(package) = self.grammar.package {
+            let specifier = self.name(package);
+            let binding = self.imply(specifier, text);
+            if self.out.bindings[binding as usize].writes.is_empty() {
+                for star in stars {
+                    let module = self.add(Expr::Import(star));
+                    let name = self.name(text);
+                    let value = self.add(Expr::Member(module, name));
+                    let write = Write { value, appends: false, certain: false };
+                    self.out.bindings[binding as usize].writes.push(write);
+                }
+            }
+            return Some(binding);
+        }
         // Of several modules that give all their names nobody knows here which one has it.
         match stars.as_slice() {
-            [] => {
-                let package = self.grammar.package?;
-                let specifier = self.name(package);
-                Some(self.imply(specifier, text))
-            }
             [specifier] => Some(self.imply(*specifier, text)),
             _ => None,
         }

@@ -80,6 +80,8 @@ words! {
         Guarded = "guarded",
         /// A value that is waited for or unpacked.
         Await = "await",
+        /// A value that is said to be of a type.
+        Cast = "cast",
         /// Another way to write its value.
         Same = "same",
         /// Keys with values.

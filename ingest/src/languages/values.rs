@@ -155,7 +155,9 @@ impl<'t> Reader<'t> {
         if matches!(it.origin, Origin::Unknown) {
             it.origin = origin.unwrap_or(Origin::Unknown);
         }
-        it.writes = writes;
+        if !writes.is_empty() {
+            it.writes = writes;
+        }
     }
 
     fn origin(&mut self, what: &Declared<'t>) -> Origin {
@@ -236,6 +238,17 @@ impl<'t> Reader<'t> {
             Kind::Await => {
                 let value = value.map_or(UNKNOWN, |value| self.lower(value, scope, depth + 1));
                 self.add(Expr::Await(value))
+            }
+            Kind::Cast => {
+                let ty = rule.get(Role::Type);
+                let value = value.map_or(UNKNOWN, |value| self.lower(value, scope, depth + 1));
+                match ty.and_then(|ty| self.ty(ty, scope, depth)) {
+                    Some(ty) => self.add(Expr::Cast(value, ty)),
+                    None => value,
+                }
+            }
+            Kind::List if rule.setting("single").is_some() && node.named_child_count() == 1 => {
+                node.named_child(0).map_or(UNKNOWN, |only| self.lower(only, scope, depth + 1))
             }
             Kind::Same => value.map_or(UNKNOWN, |value| self.lower(value, scope, depth + 1)),
             Kind::Object => self.object(node, scope, depth),

@@ -4,6 +4,7 @@ mod configs;
 mod exports;
 #[cfg(test)]
 mod fixtures;
+mod go;
 mod python;
 mod tree;
 mod workspace;
@@ -38,6 +39,8 @@ pub(crate) struct Link {
     pub(crate) target: Option<u32>,
     /// What others import for it, where it names a package that the repository publishes, or the built entry of one.
     pub(crate) published: Option<String>,
+    /// All files of the module, where that is several.
+    pub(crate) members: Vec<u32>,
 }
 
 impl Links {
@@ -65,7 +68,7 @@ impl Links {
 
     /// Gives each target its new position.
     pub(crate) fn moved(&mut self, to: impl Fn(u32) -> u32) {
-        for target in self.0.iter_mut().filter_map(|link| link.target.as_mut()) {
+        for target in self.0.iter_mut().flat_map(|link| link.target.iter_mut().chain(&mut link.members)) {
             *target = to(*target);
         }
     }
@@ -105,6 +108,7 @@ pub(crate) struct Modules {
     plain: ResolverGeneric<Tree>,
     links: Tree,
     python: Packages,
+    go: go::Modules,
     known: HashMap<String, HashMap<String, Option<u32>>>,
 }
 
@@ -118,7 +122,8 @@ impl Modules {
         let plain = ResolverGeneric::new_with_file_system(tree(), options(None));
         let links = tree();
         let python = Packages::read(paths, manifests);
-        Self { files, resolver, plain, links, workspace, python, known: HashMap::new() }
+        let go = go::Modules::read(paths, manifests);
+        Self { files, resolver, plain, links, workspace, python, go, known: HashMap::new() }
     }
 
     /// Where each of the specifiers of a file leads.
@@ -127,19 +132,30 @@ impl Modules {
             specifier: specifier.to_owned(),
             target: self.resolve(from, specifier),
             published: self.published(from, specifier),
+            members: self.members(from, specifier),
         };
         Links::sorted(specifiers.map(link).collect())
     }
 
     /// The file that a specifier in a file leads to; `None` for packages and what is missing.
     fn resolve(&mut self, from: &str, specifier: &str) -> Option<u32> {
-        let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+        // A folder of Go is one package, but "." is a file of it.
+        let is_own = specifier == "." && from.ends_with(".go");
+        let folder = if is_own { from } else { from.rsplit_once('/').map_or("", |(folder, _)| folder) };
         if let Some(found) = self.known.get(folder).and_then(|known| known.get(specifier)) {
             return *found;
         }
         let found = self.find(from, specifier);
         self.known.entry(folder.to_owned()).or_default().insert(specifier.to_owned(), found);
         found
+    }
+
+    /// The files of a module that is several.
+    fn members(&self, from: &str, specifier: &str) -> Vec<u32> {
+        match Language::of_path(from).map(Language::family) {
+            Some(Family::Go) if specifier == "." => self.go.package(from).to_vec(),
+            _ => Vec::new(),
+        }
     }
 
     /// The package of this repository that a specifier in a file stands for, as others import it: by its name, or by
@@ -165,6 +181,7 @@ impl Modules {
         match Language::of_path(from)?.family() {
             Family::Script => {}
             Family::Python => return self.python.find(&self.files, from, specifier),
+            Family::Go => return self.go.find(&self.files, from, specifier),
         }
         let from = PathBuf::from(format!("/{from}"));
         let found = self

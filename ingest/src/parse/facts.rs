@@ -31,6 +31,8 @@ pub struct ParsedFile {
     pub parser: Parser,
     /// Number of lines.
     pub lines: u32,
+    /// The package that it says it is a part of, where all files of a folder are one module.
+    pub package: Option<Name>,
     /// Every identifier, member name and kept string, once.
     pub names: Vec<String>,
     /// Named things in source order.

@@ -27,6 +27,7 @@ impl Stamps {
 
 fn surface(facts: &ParsedFile) -> u64 {
     let mut hasher = DefaultHasher::new();
+    facts.package.map(|package| facts.name(package)).hash(&mut hasher);
     for export in &facts.exports {
         facts.name(export.name).hash(&mut hasher);
         match export.value {
@@ -46,6 +47,7 @@ fn whole(facts: &ParsedFile) -> u64 {
     let ParsedFile {
         parser,
         lines: _,
+        package,
         names,
         symbols,
         imports,
@@ -61,7 +63,7 @@ fn whole(facts: &ParsedFile) -> u64 {
         extensions,
     } = facts;
     let mut hasher = DefaultHasher::new();
-    (parser, names, exports, mocks, exprs, types, functions, written, extensions).hash(&mut hasher);
+    (parser, package, names, exports, mocks, exprs, types, functions, written, extensions).hash(&mut hasher);
     for Symbol { name, qualified, ordinal, kind, line: _, end_line: _, exported } in symbols {
         (name, qualified, ordinal, kind, exported).hash(&mut hasher);
     }

@@ -2,41 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::super::reader::{Declaration, Declared, Reader, ScopeId, UNKNOWN, index};
+use super::super::reader::{Reader, ScopeId, UNKNOWN, index};
 use super::super::rules::{Kind, Role};
-use crate::parse::{Argument, Expr, ExprId, Property, TextPart};
-
-/// A part of a text before it is known whether it may be kept.
-pub(in super::super) enum Part {
-    Text(String),
-    Value(ExprId),
-}
-
-/// A text of parts; neighbouring texts are one.
-pub(in super::super) fn together(reader: &mut Reader<'_>, parts: Vec<Part>) -> ExprId {
-    let mut merged: Vec<Part> = Vec::new();
-    for part in parts {
-        match (merged.last_mut(), part) {
-            (Some(Part::Text(known)), Part::Text(more)) => known.push_str(&more),
-            (_, part) => merged.push(part),
-        }
-    }
-    match merged.as_slice() {
-        [] => reader.kept(""),
-        [Part::Text(text)] => reader.kept(text),
-        _ => {
-            let parts = merged
-                .iter()
-                .filter_map(|part| match part {
-                    Part::Text(text) if text.is_empty() => None,
-                    Part::Text(text) => Some(reader.piece(text)),
-                    Part::Value(value) => Some(TextPart::Value(*value)),
-                })
-                .collect();
-            reader.pieces(parts)
-        }
-    }
-}
+use super::super::texts::{Part, is_member_of, printf, together};
+use crate::parse::{Argument, Expr, ExprId, Property};
 
 pub(super) fn read<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: ScopeId, depth: u32) -> ExprId {
     match node.kind() {
@@ -128,23 +97,10 @@ fn percent<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: ScopeId, depth: u
         },
         value => vec![value],
     };
-    let mut values = values.into_iter();
-    let mut parts = Vec::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find('%') {
-        parts.push(Part::Text(rest[..at].to_owned()));
-        rest = &rest[at + 1..];
-        let Some(verb) = rest.chars().next() else { return UNKNOWN };
-        match verb {
-            '%' => parts.push(Part::Text("%".to_owned())),
-            's' | 'd' | 'r' | 'i' => parts.push(Part::Value(values.next().unwrap_or(UNKNOWN))),
-            // Names, widths and the like.
-            _ => return UNKNOWN,
-        }
-        rest = &rest[verb.len_utf8()..];
+    match printf(&text, values.into_iter()) {
+        Some(parts) => together(reader, parts),
+        None => UNKNOWN,
     }
-    parts.push(Part::Text(rest.to_owned()));
-    together(reader, parts)
 }
 
 pub(super) fn special_call<'t>(
@@ -167,15 +123,15 @@ pub(super) fn special_call<'t>(
             }
             "str" if is_builtin => first,
             "dict" if is_builtin && arguments.is_empty() => keywords,
-            _ if is_of(reader, callee, "urllib.parse", "urljoin") => url(reader, arguments),
-            _ if is_of(reader, callee, "json", "dumps") => first,
+            _ if is_member_of(reader, callee, "urllib.parse", "urljoin") => url(reader, arguments),
+            _ if is_member_of(reader, callee, "json", "dumps") => first,
             _ => None,
         };
     }
-    if is_of(reader, callee, "urllib.parse", "urljoin") {
+    if is_member_of(reader, callee, "urllib.parse", "urljoin") {
         return url(reader, arguments);
     }
-    if is_of(reader, callee, "json", "dumps") {
+    if is_member_of(reader, callee, "json", "dumps") {
         return first;
     }
     let rule = reader.rule(function).filter(|rule| rule.kind == Kind::Member)?;
@@ -186,24 +142,6 @@ pub(super) fn special_call<'t>(
             Some(format(reader, &text, arguments, keywords))
         }
         _ => None,
-    }
-}
-
-/// Whether an expression is a name of a module.
-fn is_of(reader: &Reader<'_>, expr: ExprId, module: &str, member: &str) -> bool {
-    let import = |expr: ExprId| match *reader.out.expr(expr) {
-        Expr::Binding(binding) => match *reader.declarations.get(binding as usize)?.as_slice() {
-            [Declaration { what: Declared::Import { specifier, name }, .. }] => {
-                Some((reader.out.name(specifier), reader.out.name(name)))
-            }
-            _ => None,
-        },
-        Expr::Import(specifier) => Some((reader.out.name(specifier), "*")),
-        _ => None,
-    };
-    match *reader.out.expr(expr) {
-        Expr::Member(object, name) => reader.out.name(name) == member && import(object) == Some((module, "*")),
-        _ => import(expr) == Some((module, member)),
     }
 }
 
