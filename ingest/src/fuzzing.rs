@@ -47,6 +47,9 @@ fn parse_as(path: &str, text: &[u8]) -> Option<(SourceEntry, ParsedFile)> {
 }
 
 /// Links and binds files, each behind a line `//// path`, manifests among them, and writes and reads the snapshot.
+///
+/// # Panics
+/// Where a snapshot that was written cannot be read: a bug.
 pub fn link(bytes: &[u8]) {
     let Ok(catalog) = Catalog::embedded() else { return };
     let text = String::from_utf8_lossy(bytes);

@@ -60,8 +60,8 @@ pub(crate) fn shorten_all(facts: &mut FileFacts) -> bool {
         cut(chain);
         args_keys.iter_mut().for_each(&mut cut);
         response_fields_read.iter_mut().for_each(&mut cut);
-        reads.iter_mut().for_each(|read| cut(&mut read.field));
-        evidence.iter_mut().for_each(|step| cut(&mut step.step));
+        reads.iter_mut().map(|read| &mut read.field).for_each(&mut cut);
+        evidence.iter_mut().map(|step| &mut step.step).for_each(&mut cut);
         if args_literals.keys().any(|key| key.len() > MAX_NAME) {
             let literals = std::mem::take(args_literals).into_iter();
             *args_literals = literals.map(|(key, digest)| (kept(key), digest)).collect();

@@ -29,7 +29,7 @@ fn added(folder: &Path) -> BTreeSet<String> {
     };
     git(&["init", "-q"]);
     let listed = git(&["ls-files", "-z", "--others", "--exclude-standard"]);
-    listed.split('\0').filter(|path| path.ends_with(".ts")).map(str::to_owned).collect()
+    listed.split('\0').filter(|path| path.strip_suffix(".ts").is_some()).map(str::to_owned).collect()
 }
 
 #[test]

@@ -42,6 +42,19 @@ fn bytes_of(cache: &Path) -> u64 {
     entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
+/// Copies a folder of catalog files, but not what it knows of one vendor.
+fn copy_without_stripe(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_without_stripe(&entry.path(), &to);
+        } else if entry.file_name() != "stripe.json" {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
 /// Options under which no parse child can be started.
 fn without_children(path: &Path, cache: &Path) -> IndexOptions {
     IndexOptions {
@@ -136,7 +149,9 @@ fn a_cache_that_may_only_be_read_is_read() {
     folder.write("src/again.ts", &fs::read(folder.path().join("src/f0.ts")).unwrap());
     let expected = cold(folder.path());
     let all = |mode: u32, folder_mode: u32| {
-        files(&cache).iter().for_each(|file| fs::set_permissions(file, Permissions::from_mode(mode)).unwrap());
+        for file in files(&cache) {
+            fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
+        }
         fs::set_permissions(&cache, Permissions::from_mode(folder_mode)).unwrap();
     };
     all(0o444, 0o555);
@@ -169,18 +184,7 @@ fn a_cache_of_another_tree_or_catalog_changes_nothing() {
     // Without its vendor's file nothing is bound.
     let catalog = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/catalog");
-    fn copy(from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap().flatten() {
-            let to = to.join(entry.file_name());
-            if entry.path().is_dir() {
-                copy(&entry.path(), &to);
-            } else if entry.file_name() != "stripe.json" {
-                fs::copy(entry.path(), to).unwrap();
-            }
-        }
-    }
-    copy(&source, catalog.path());
+    copy_without_stripe(&source, catalog.path());
     let with = |catalog: Option<&Path>, cache: Option<&Path>| {
         let options = IndexOptions { catalog: catalog.map(Path::to_owned), ..options(one.path(), cache) };
         make(&options, &Silent).bytes

@@ -134,7 +134,8 @@ fn parse_children_die_with_an_index_that_is_killed() {
 
 #[test]
 fn a_line_of_half_a_megabyte_is_parsed_to_its_last_column() {
-    let functions: String = (0..9_000).map(|n| format!("function f{n}(a,b){{return a?g(b,{n}):f{n}(b,a)}}")).collect();
+    let functions =
+        (0..9_000).map(|n| format!("function f{n}(a,b){{return a?g(b,{n}):f{n}(b,a)}}")).collect::<Vec<_>>().concat();
     let text = format!("{functions}export{{f0}};");
     assert!(text.len() > 380_000 && text.len() < 512 << 10);
     let folder = among_neighbours(&[("m.ts", text)]);

@@ -45,7 +45,7 @@ struct Extended {
 /// Whether a file is a compiler configuration.
 pub(super) fn is_config(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name == "jsconfig.json" || (name.starts_with("tsconfig") && path.ends_with(".json"))
+    name == "jsconfig.json" || (name.starts_with("tsconfig") && name.strip_suffix(".json").is_some())
 }
 
 impl Configs {
