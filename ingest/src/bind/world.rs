@@ -55,6 +55,7 @@ pub(super) struct World<'p> {
     project: &'p Project<'p>,
     links: &'p [Links],
     files: Vec<OnceCell<File<'p>>>,
+    tests: Vec<OnceCell<bool>>,
     reads: RefCell<Noted>,
     /// What was looked up, by file and name.
     sought: RefCell<Vec<FxHashMap<String, Rc<Sought>>>>,
@@ -64,9 +65,10 @@ impl<'p> World<'p> {
     /// The files of a project, with where their specifiers lead.
     pub(super) fn new(project: &'p Project<'p>, links: &'p [Links]) -> Self {
         let files = project.files.iter().map(|_| OnceCell::new()).collect();
+        let tests = vec![OnceCell::new(); project.files.len()];
         let sought = project.files.iter().map(|_| FxHashMap::default()).collect();
         let reads = RefCell::new(Noted::new(project.files.len()));
-        Self { project, links, files, reads, sought: RefCell::new(sought) }
+        Self { project, links, files, tests, reads, sought: RefCell::new(sought) }
     }
 
     /// Notes that it was asked who calls a function.
@@ -97,7 +99,7 @@ impl<'p> World<'p> {
 
     /// Whether a file is of tests, stories, mocks or fixtures.
     pub(super) fn is_test(&self, id: FileId) -> bool {
-        is_test(self.path(id))
+        *self.tests[id as usize].get_or_init(|| is_test(self.path(id)))
     }
 
     fn unnoted(&self, id: FileId) -> &File<'p> {

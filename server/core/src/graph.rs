@@ -4,6 +4,8 @@
 //! read back when an answer is made. Fields only grow. No field may hold source text: string values kept are API
 //! versions, methods, URL templates of known vendor hosts and import specifiers, nothing else (promise 5).
 
+mod canonical;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -328,60 +330,10 @@ impl NotCanonical {
     }
 }
 
-/// What [`FileFacts::facts_hash`] covers.
-#[derive(Serialize)]
-struct HashedFacts<'a> {
-    kind: &'static str,
-    path: &'a str,
-    content_hash: &'a str,
-    language: &'a str,
-    parser: &'a str,
-    bytes: u64,
-    lines: u32,
-    symbols: &'a [Symbol],
-    imports: &'a [Import],
-    exports: &'a [Export],
-    edges: &'a [Edge],
-    unresolved: &'a [Unresolved],
-    call_sites: &'a [CallSite],
-}
-
 impl FileFacts {
     /// SHA-256 of the line's canonical JSON (RFC 8785, with `"kind":"file"`) without `facts_hash`, in hexadecimal.
     pub fn compute_facts_hash(&self) -> Result<String, NotCanonical> {
-        // Every field is named, so that a new one cannot be left out of the hash.
-        let Self {
-            path,
-            content_hash,
-            facts_hash: _,
-            language,
-            parser,
-            bytes,
-            lines,
-            symbols,
-            imports,
-            exports,
-            edges,
-            unresolved,
-            call_sites,
-        } = self;
-        let hashed = HashedFacts {
-            kind: "file",
-            path,
-            content_hash,
-            language,
-            parser,
-            bytes: *bytes,
-            lines: *lines,
-            symbols,
-            imports,
-            exports,
-            edges,
-            unresolved,
-            call_sites,
-        };
-        let bytes = serde_json_canonicalizer::to_vec(&hashed)
-            .map_err(|error| NotCanonical { path: path.clone(), reason: error.to_string() })?;
+        let bytes = canonical::canonical(self).map_err(|error| NotCanonical::new(&self.path, &error))?;
         Ok(hex::encode(Sha256::digest(&bytes)))
     }
 
