@@ -68,17 +68,18 @@ pub(crate) enum Line {
 }
 
 /// Links and binds. The same project gives the same answer, whatever was kept.
-pub(crate) fn analyze(project: &Project<'_>, before: &Before) -> Result<Analysis, NotCanonical> {
+pub(crate) fn analyze(project: &Project<'_>, before: Before) -> Result<Analysis, NotCanonical> {
+    let is_first = before.is_empty();
     let mut analysis = analyze_since(project, before, &HashSet::new())?;
     let spent = |found: &Found| found.analyzed.survey.spent + found.analyzed.bound.spent;
-    if !before.is_empty() && analysis.files.iter().map(spent).sum::<usize>() > MOST_OF_AN_INDEX {
+    if !is_first && analysis.files.iter().map(spent).sum::<usize>() > MOST_OF_AN_INDEX {
         // Which files are cut depends on all that come before them.
-        analysis = analyze_since(project, &Before::default(), &HashSet::new())?;
+        analysis = analyze_since(project, Before::default(), &HashSet::new())?;
     }
     let left_out = leave_out(&mut analysis.clients, CLIENTS_BYTES);
     if !left_out.is_empty() {
         let ids = left_out.iter().map(|client| client.id.as_str()).collect();
-        analysis = analyze_since(project, &Before::default(), &ids)?;
+        analysis = analyze_since(project, Before::default(), &ids)?;
         leave_out(&mut analysis.clients, CLIENTS_BYTES);
         analysis.clients_cut = left_out.iter().map(|client| constructed_in(client).to_owned()).collect();
     }
@@ -103,36 +104,41 @@ fn constructed_in(client: &Client) -> &str {
 }
 
 /// `left_out` are ids of clients that no call site names.
-fn analyze_since(project: &Project<'_>, before: &Before, left_out: &HashSet<&str>) -> Result<Analysis, NotCanonical> {
+fn analyze_since(
+    project: &Project<'_>,
+    mut before: Before,
+    left_out: &HashSet<&str>,
+) -> Result<Analysis, NotCanonical> {
     let ids = || (0..project.files.len()).zip(0..);
-    let links = link(project, before);
+    let links = link(project, &before);
     let stamps: Vec<Stamps> = ids()
         .map(|(at, _)| before.same_file(at).map_or_else(|| Stamps::of(project.facts(at)), |kept| kept.analyzed.stamps))
         .collect();
-    let mut changes = Changes::new(before, &links, &stamps);
+    let mut changes = Changes::new(&before, &links, &stamps);
     let binder = Binder::new(project, &links);
 
     let mut left = MOST_OF_AN_INDEX;
     let mut surveyor = binder.surveyor();
     let mut surveys = Vec::with_capacity(links.len());
     for (at, id) in ids() {
-        let kept =
-            before.same_file(at).map(|kept| &kept.analyzed.survey).filter(|kept| changes.leave(&kept.reads, &binder));
+        let kept = before.same_file(at).map(|kept| &kept.analyzed.survey);
+        let kept = kept.filter(|kept| changes.leave(&kept.reads, &binder));
         let survey = kept.map_or_else(|| surveyor(id, left), Survey::clone);
         left = left.saturating_sub(survey.spent);
         surveys.push(survey);
     }
-    changes.add_surveys(before, &surveys);
+    changes.add_surveys(&before, &surveys);
     let surveyed = Surveyed::new(surveys.iter());
 
     let mut bindery = binder.bindery(&surveyed);
     let mut files = Vec::with_capacity(links.len());
     for (((at, id), stamps), survey) in ids().zip(stamps).zip(surveys) {
-        let kept = before.same_file(at).filter(|kept| changes.leave(&kept.analyzed.bound.reads, &binder));
+        let kept = before.take(at, |reads| changes.leave(reads, &binder));
+        let is_kept = kept.is_some();
         let (bound, names_cut, line) = match kept {
             Some(kept) => {
                 let line = kept.line.map_or(Line::TooLarge, Line::Kept);
-                (kept.analyzed.bound.clone(), kept.analyzed.names_cut, line)
+                (kept.analyzed.bound, kept.analyzed.names_cut, line)
             }
             None => {
                 let (mut linked, bound) = bindery(id, left);
@@ -146,7 +152,7 @@ fn analyze_since(project: &Project<'_>, before: &Before, left_out: &HashSet<&str
         };
         left = left.saturating_sub(bound.spent);
         let analyzed = Analyzed { stamps, links: links[at].clone(), survey, bound, names_cut };
-        files.push(Found { analyzed, line, kept: kept.is_some() });
+        files.push(Found { analyzed, line, kept: is_kept });
     }
     let clients = united(files.iter().flat_map(|found| &found.analyzed.bound.clients).cloned());
     Ok(Analysis { files, clients, clients_cut: BTreeSet::new() })

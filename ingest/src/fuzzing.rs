@@ -71,7 +71,7 @@ pub fn link(bytes: &[u8]) {
     let files: Vec<_> =
         sources.into_values().map(|(entry, facts): (_, _)| Source::parsed(entry, Box::new(facts))).collect();
     let project = Project::new(&files, &manifests, &pins, catalog);
-    let Ok(analysis) = analyze(&project, &Before::default()) else { return };
+    let Ok(analysis) = analyze(&project, Before::default()) else { return };
     let mut out = Vec::new();
     let header = Header {
         format: SNAPSHOT_FORMAT,

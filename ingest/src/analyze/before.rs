@@ -112,6 +112,12 @@ impl Before {
         self.file(at).filter(|_| self.same[at])
     }
 
+    /// What was found of the file at a position, if that is still what would be found.
+    pub(super) fn take(&mut self, at: usize, holds: impl FnOnce(&Reads) -> bool) -> Option<Kept> {
+        let is_same = *self.same.get(at)?;
+        self.files[at].take_if(|kept| is_same && holds(&kept.analyzed.bound.reads))
+    }
+
     /// Forgets the lines that are not what was written.
     pub(crate) fn keep_lines(&mut self, mut is_sound: impl FnMut(Place) -> bool) {
         for (kept, same) in self.files.iter_mut().zip(&self.same) {

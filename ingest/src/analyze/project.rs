@@ -14,7 +14,7 @@ use crate::walk::SourceEntry;
 pub struct Source {
     /// Which.
     pub entry: SourceEntry,
-    facts: OnceCell<Box<ParsedFile>>,
+    pub(crate) facts: OnceCell<Box<ParsedFile>>,
 }
 
 impl Source {

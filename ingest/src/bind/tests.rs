@@ -52,7 +52,7 @@ pub(super) fn analysed(files: &[(&str, &str)]) -> Analysis {
     let (pins, _) = Pins::read(&manifests);
     let catalog = Catalog::embedded().unwrap();
     let project = Project::new(&sources, &manifests, &pins, catalog);
-    let found = analyze(&project, &Before::default()).unwrap();
+    let found = analyze(&project, Before::default()).unwrap();
     let all = || sources.iter().zip(&found.files);
     let cut =
         all().filter(|(_, found)| found.analyzed.bound.cut).map(|(source, _)| source.entry.path.clone()).collect();

@@ -85,12 +85,19 @@ impl Run<'_> {
         };
         let recall = |entry: &SourceEntry| pool::recall(self.cache?, entry);
         let project = Project::with_recall(&files, self.manifests, &pins, self.catalog, &recall);
-        let analysis = analyze(&project, &before)?;
+        let analysis = analyze(&project, before)?;
         if !project.is_whole() {
             return Ok(None);
         }
         let bound = analysis.files.iter().filter(|found| !found.kept).count();
-        let entries = files.into_iter().map(|source| source.entry).collect();
+        let mut facts = Vec::with_capacity(files.len());
+        let mut entries = Vec::with_capacity(files.len());
+        for source in files {
+            facts.push(source.facts);
+            entries.push(source.entry);
+        }
+        // Nobody waits until millions of small pieces are given back.
+        std::thread::spawn(move || drop(facts));
         Ok(Some((Made { entries, analysis, lines, parsed, cached, bound }, told)))
     }
 }

@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
             return *name;
         }
         let name = index(self.out.names.len());
-        self.out.names.push(text.to_owned());
+        self.out.names.push(text);
         self.names.insert(text.to_owned(), name);
         name
     }

@@ -17,8 +17,9 @@ fn origin<'f>(file: &'f ParsedFile, name: &str) -> &'f Origin {
 #[test]
 fn facts_keep_no_text_but_what_may_be_kept() {
     let file = python("key = 'sk_live_secret'\nurl = f'https://api.stripe.com/v1/{key}'\nnote = 'dear' + ' reader'\n");
-    assert!(!file.names.iter().any(|name| name.contains("secret") || name.contains("dear")));
-    assert!(file.names.iter().any(|name| name == "https://api.stripe.com/v1/"));
+    let names: Vec<_> = (0..file.names.len()).filter_map(|at| file.names.get(at)).collect();
+    assert!(!names.iter().any(|name| name.contains("secret") || name.contains("dear")));
+    assert!(names.contains(&"https://api.stripe.com/v1/"));
 }
 
 #[test]

@@ -337,7 +337,8 @@ impl<'t> Reader<'t> {
         };
         let whole = format!("{}{separator}{text}", self.out.name(specifier));
         let names = &self.out.names;
-        let import = self.out.imports.iter().find(|import| names[import.specifier as usize] == whole)?;
+        let import =
+            self.out.imports.iter().find(|import| names.get(import.specifier as usize) == Some(whole.as_str()))?;
         let specifier = import.specifier;
         Some(self.add(Expr::Import(specifier)))
     }

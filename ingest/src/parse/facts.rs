@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 use sync_core::graph::Symbol;
 
+use super::names::Names;
+
 /// Position in [`ParsedFile::names`].
 pub type Name = u32;
 /// Position in [`ParsedFile::exprs`].
@@ -34,7 +36,7 @@ pub struct ParsedFile {
     /// The package that it says it is a part of, where all files of a folder are one module.
     pub package: Option<Name>,
     /// Every identifier, member name and kept string, once.
-    pub names: Vec<String>,
+    pub names: Names,
     /// Named things in source order.
     pub symbols: Vec<Symbol>,
     /// Imports in source order: static, `require` and dynamic.
@@ -65,7 +67,7 @@ pub struct ParsedFile {
 impl ParsedFile {
     /// The text behind a name.
     pub fn name(&self, name: Name) -> &str {
-        self.names.get(name as usize).map_or("", String::as_str)
+        self.names.get(name as usize).unwrap_or_default()
     }
 
     /// An expression; unknown for an id that is not of this file.

@@ -73,7 +73,7 @@ impl<'s> Reader<'s> {
             return *name;
         }
         let name = index(self.out.names.len());
-        self.out.names.push(text.to_owned());
+        self.out.names.push(text);
         self.names.insert(text.to_owned(), name);
         name
     }

@@ -99,7 +99,7 @@ impl<'a> Lower<'_, 'a> {
             return *name;
         }
         let name = u32::try_from(self.out.names.len()).unwrap_or(u32::MAX);
-        self.out.names.push(text.to_owned());
+        self.out.names.push(text);
         self.names.insert(text.to_owned(), name);
         name
     }

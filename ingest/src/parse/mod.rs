@@ -11,6 +11,7 @@ mod fallback;
 mod jsdoc;
 mod lower;
 mod modules;
+mod names;
 mod positions;
 mod stamps;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::language::Language;
 use crate::languages;
 
 pub use facts::*;
+pub use names::Names;
 pub(crate) use positions::Positions;
 pub(crate) use stamps::Stamps;
 pub(crate) use text::{digest, kept as kept_text};
