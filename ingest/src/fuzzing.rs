@@ -20,9 +20,9 @@ use crate::walk::SourceEntry;
 /// What stands before the path of each file in the input of [`link`].
 const FILE: &str = "//// ";
 /// What a file is read as where a target's first byte decides.
-const PATHS: [&str; 7] = ["a.ts", "a.d.ts", "a.tsx", "a.js", "a.cjs", "a.vue", "a.svelte"];
+const PATHS: [&str; 10] = ["a.ts", "a.d.ts", "a.tsx", "a.js", "a.cjs", "a.vue", "a.svelte", "a.py", "a.go", "a.rs"];
 /// Manifests and lockfiles.
-const MANIFESTS: [&str; 8] = [
+const MANIFESTS: [&str; 11] = [
     "package.json",
     "tsconfig.json",
     "pnpm-workspace.yaml",
@@ -31,6 +31,9 @@ const MANIFESTS: [&str; 8] = [
     "yarn.lock",
     "bun.lock",
     "npm-shrinkwrap.json",
+    "pyproject.toml",
+    "setup.cfg",
+    "go.mod",
 ];
 
 /// Parses a file; the first byte says which kind.
@@ -115,8 +118,11 @@ pub fn manifest(bytes: &[u8]) {
         pins.sdk_version("sub/deep/a.ts", package);
     }
     link::problems(&manifests);
-    let mut modules = link::Modules::new(&["a.ts", "sub/b.ts", "sub/src/index.ts"], &manifests.files);
+    let mut modules =
+        link::Modules::new(&["a.ts", "sub/b.ts", "sub/c.py", "sub/d.go", "sub/src/index.ts"], &manifests.files);
     modules.links("sub/b.ts", ["a", "a/x", "@/b", "#b", "./sub", "../a", "b"].into_iter());
+    modules.links("sub/c.py", ["a", ".a", "..sub.c", "sub.c", "", "...."].into_iter());
+    modules.links("sub/d.go", ["fmt", "example.com/a/sub", "./sub", ""].into_iter());
 }
 
 /// Reads a snapshot.
