@@ -133,6 +133,54 @@ fn parse_children_die_with_an_index_that_is_killed() {
 }
 
 #[test]
+fn sources_of_other_languages_that_are_made_to_kill_cost_themselves() {
+    let around = |open: &str, inner: &str, close: &str, times: usize| {
+        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+    };
+    let long = "n".repeat(100_000);
+    let sources = [
+        ("a.py", around("(", "1", ")", 250_000)),
+        ("b.py", around("[", "", "]", 250_000)),
+        ("c.py", "lambda x:".repeat(55_000)),
+        ("d.py", (0..900).map(|at| format!("{}if x:\n", " ".repeat(at))).collect::<Vec<_>>().concat()),
+        ("e.py", "f(".repeat(250_000)),
+        ("f.py", format!("x = '''{}", "f'{".repeat(100_000))),
+        ("g.py", "\\\n".repeat(200_000)),
+        ("h.py", format!("class {long}:\n  def {long}(self): pass\n")),
+        ("m.go", format!("package m\nvar x = {}", around("(", "1", ")", 250_000))),
+        ("n.go", format!("package m\nfunc f() {}", around("{", "", "}", 250_000))),
+        ("o.go", format!("package m\nvar x {}int", "[]".repeat(250_000))),
+        ("p.go", format!("package m\nvar x = {}1", "-".repeat(500_000))),
+        ("q.go", format!("package m\nfunc {long}() {{ {long}() }}\n")),
+    ];
+    let folder = Repository::with(&[("z.py", "def last():\n    pass\n"), ("z.go", "package m\n\nfunc last() {}\n")]);
+    for (name, text) in &sources {
+        folder.write(name, text.as_bytes());
+    }
+    folder.write("latin.py", b"x = '\xe9'\n");
+    folder.write("marked.py", "\u{feff}def marked():\r\n    pass\r\n".as_bytes());
+    let snapshot = snapshot_of(folder.path(), &[]);
+    for (path, _) in &sources {
+        let is_indexed = snapshot.paths().contains(path);
+        let is_recorded = snapshot.skips().iter().any(|(skipped, _)| skipped == path);
+        assert!(is_indexed != is_recorded, "{path}");
+    }
+    assert!(snapshot.skips().contains(&("latin.py", "parse_error")));
+    let symbols = |path: &str| {
+        let facts = snapshot.files.iter().find(|facts| facts.path == path).unwrap();
+        facts.symbols.iter().map(|symbol| (symbol.name.clone(), symbol.line)).collect::<Vec<_>>()
+    };
+    assert_eq!(symbols("z.py"), [("last".to_owned(), 1)]);
+    assert_eq!(symbols("z.go"), [("last".to_owned(), 3)]);
+    assert_eq!(symbols("marked.py"), [("marked".to_owned(), 1)]);
+    for path in ["h.py", "q.go"] {
+        assert!(symbols(path).iter().all(|(name, _)| name.len() <= 1024));
+    }
+    let shortened = snapshot.header.partial_reasons.iter().find(|reason| reason.reason == "name_too_long").unwrap();
+    assert_eq!(shortened.files, ["h.py", "q.go"]);
+}
+
+#[test]
 fn a_line_of_half_a_megabyte_is_parsed_to_its_last_column() {
     let functions =
         (0..9_000).map(|n| format!("function f{n}(a,b){{return a?g(b,{n}):f{n}(b,a)}}")).collect::<Vec<_>>().concat();

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::Grammar;
 use super::rules::{Described, Rule};
+use crate::names;
 use crate::parse::{
     Binding, BindingId, Class, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Parser, Positions, Prefix,
     Step, SymbolIndex, Write,
@@ -206,10 +207,10 @@ impl<'t> Reader<'t> {
     /// A symbol in a scope.
     pub(super) fn symbol(&mut self, scope: ScopeId, text: &str, kind: &str, node: Node<'_>) -> SymbolIndex {
         let prefix = &self.scopes[scope].prefix;
-        let qualified = if prefix.is_empty() { text.to_owned() } else { format!("{prefix}.{text}") };
+        let qualified = names::kept(if prefix.is_empty() { text.to_owned() } else { format!("{prefix}.{text}") });
         let ordinal = self.ordinals.entry(qualified.clone()).or_insert(0);
         let symbol = Symbol {
-            name: text.to_owned(),
+            name: names::kept(text.to_owned()),
             qualified,
             ordinal: *ordinal,
             kind: kind.to_owned(),
