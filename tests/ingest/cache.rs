@@ -215,6 +215,33 @@ fn a_new_caller_says_anew_what_a_parameter_is() {
 }
 
 #[test]
+fn a_call_is_bound_again_when_what_it_leads_to_begins_or_ends_to_make_the_request() {
+    let wraps = "export function send(path) { return fetch('https://api.stripe.com/v1' + path); }\n";
+    let own = "export function send(path) { return path; }\n";
+    let folder = Repository::with(&[
+        ("send.ts", own),
+        ("get.ts", "import { send } from './send';\nexport function get(name) { return send('/' + name); }\n"),
+        ("by.ts", "import { get } from './get';\nexport function by(name) { return get(`${name}/ch_1`); }\n"),
+        ("use.ts", "import { by } from './by';\nby('charges');\n"),
+    ]);
+    let (_held, cache) = cache_folder();
+    let operations = |made: Made| {
+        let snapshot = Snapshot::read(made.bytes);
+        let used = snapshot.files.iter().find(|facts| facts.path == "use.ts").unwrap();
+        used.call_sites.iter().map(|site| site.operation.as_ref().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(operations(warm(folder.path(), &cache)), Vec::<String>::new());
+    for (text, bound) in [(Some(wraps), 1), (Some(own), 0), (Some(wraps), 1), (None, 0), (Some(wraps), 1)] {
+        match text {
+            Some(text) => folder.write("send.ts", text.as_bytes()),
+            None => fs::remove_file(folder.path().join("send.ts")).unwrap(),
+        }
+        let expected = vec!["GET /v1/charges/{charge}".to_owned(); bound];
+        assert_eq!(operations(warm(folder.path(), &cache)), expected);
+    }
+}
+
+#[test]
 fn what_is_kept_of_an_index_is_not_believed_where_it_is_damaged_or_its_facts_are_lost() {
     let folder = Repository::with(&READERS);
     let (_held, cache) = cache_folder();

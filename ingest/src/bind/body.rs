@@ -25,6 +25,12 @@ impl Evaluator<'_, '_> {
                 keys.hidden = true;
             }
             let named = &request.library.options;
+            if request.url.is_none()
+                && let Some(path) = &named.path
+                && let Some((there, path)) = self.option(file, options, path)
+            {
+                merge(&mut keys, self.query_keys(there, path));
+            }
             for key in named.body.iter().chain(&named.query) {
                 if let Some((there, value)) = self.option(file, options, key) {
                     merge(&mut keys, self.encoded_keys(there, value, 0));

@@ -9,6 +9,7 @@ mod changes;
 mod clients;
 mod edges;
 mod eval;
+mod givers;
 mod http;
 mod keys;
 mod libraries;

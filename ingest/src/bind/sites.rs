@@ -276,7 +276,18 @@ impl<'p> Evaluator<'p, '_> {
         if let Some(client) = client {
             found.client = found.client.or(Some(client));
             match &self.clients.get(client).host {
-                Host::Own => {}
+                Host::Own => {
+                    let is_declared = self.clients.made_in(client).is_none();
+                    if found.operation.is_some()
+                        && is_declared
+                        && package.client_options.spoken_elsewhere
+                        && self.is_given_elsewhere(file, call)
+                    {
+                        found.operation = None;
+                        "a caller gives a client whose requests go to a host that is not known here"
+                            .clone_into(&mut found.reason);
+                    }
+                }
                 Host::Other => {
                     // Which host is nobody's business: it may be an internal one.
                     found.reason = format!("the client's requests go to a host that is not {}'s", found.vendor);

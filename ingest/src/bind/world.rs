@@ -342,6 +342,12 @@ fn is_test(path: &str) -> bool {
     let mut parts = path.split('/').collect::<Vec<_>>();
     let name = parts.pop().unwrap_or("");
     let folders = ["__tests__", "__mocks__", "__fixtures__", "test", "tests", "e2e", "cypress", "mocks", "fixtures"];
+    // Below a router that goes by files, a folder is a part of an address.
+    if ["route.", "page.", "layout."].iter().any(|file| name.starts_with(file))
+        && let Some(router) = parts.iter().position(|part| matches!(*part, "app" | "pages" | "routes"))
+    {
+        parts.truncate(router);
+    }
     parts.iter().any(|part| folders.contains(part) || *part == "playwright" || *part == "stories")
         || [".test.", ".spec.", ".stories.", ".mock.", ".e2e.", ".cy."].iter().any(|mark| name.contains(mark))
         || name.starts_with("test.")
@@ -376,9 +382,15 @@ mod tests {
         ] {
             assert!(is_test(path), "{path}");
         }
-        for path in
-            ["src/latest.ts", "contest/a.ts", "src/testing-library.ts", "attest.js", "latest.py", "contest_a.py"]
-        {
+        for path in [
+            "src/app/api/send/test/route.ts",
+            "src/latest.ts",
+            "contest/a.ts",
+            "src/testing-library.ts",
+            "attest.js",
+            "latest.py",
+            "contest_a.py",
+        ] {
             assert!(!is_test(path), "{path}");
         }
     }
