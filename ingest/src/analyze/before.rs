@@ -188,7 +188,7 @@ impl Changes {
             // Whoever calls a function has read its file.
             let nothing = Survey::default();
             let then = before.files.iter().map(|kept| kept.as_ref().map_or(&nothing, |kept| &kept.analyzed.survey));
-            let (then, now) = (ways(then), ways(surveys.iter()));
+            let (then, now) = (ways(&then), ways(&surveys.iter()));
             for (file, function) in then.keys().chain(now.keys()) {
                 if then.get(&(*file, *function)) != now.get(&(*file, *function))
                     && let Some(changed) = self.whole.get_mut(*file as usize)

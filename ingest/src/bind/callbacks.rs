@@ -26,7 +26,7 @@ impl Given {
         for call in &parsed.calls {
             let Expr::Call { callee, arguments, .. } = parsed.expr(call.expr) else { continue };
             for (at, argument) in arguments.iter().enumerate() {
-                if let Some(function) = function_of(parsed, argument) {
+                if let Some(function) = function_of(parsed, *argument) {
                     given.passed.entry(function).or_default().push((call.expr, at));
                 }
             }
@@ -43,7 +43,7 @@ impl Given {
 }
 
 /// The function that an argument is, by itself or by its name.
-fn function_of(parsed: &ParsedFile, argument: &Argument) -> Option<FunctionId> {
+fn function_of(parsed: &ParsedFile, argument: Argument) -> Option<FunctionId> {
     if argument.spread {
         return None;
     }
@@ -81,9 +81,9 @@ impl Evaluator<'_, '_> {
             }
         }
         let given = self.given_in(file);
-        let Some(passed) = given.passed.get(&function) else { return Value::Unknown };
+        let Some(calls) = given.passed.get(&function) else { return Value::Unknown };
         let mut all = Value::Unknown;
-        for (call, position) in passed.iter().take(MOST_CALLS) {
+        for (call, position) in calls.iter().take(MOST_CALLS) {
             let Expr::Call { callee, construct, .. } = parsed.expr(*call) else { continue };
             // `getStripe().then((stripe) => …)`
             if let Expr::Member(promise, name) = *parsed.expr(*callee)

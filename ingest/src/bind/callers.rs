@@ -57,7 +57,7 @@ pub(crate) struct Surveyed {
 impl Surveyed {
     /// Surveys in the order of the files.
     pub(crate) fn new<'s>(surveys: impl Iterator<Item = &'s Survey> + Clone) -> Self {
-        let mut all = Self { relays: ways(surveys.clone()), ..Self::default() };
+        let mut all = Self { relays: ways(&surveys), ..Self::default() };
         for (file, survey) in (0..).zip(surveys) {
             for (target, function, call) in &survey.calls {
                 all.callers.entry((*target, *function)).or_default().push((file, *call));
@@ -70,7 +70,7 @@ impl Surveyed {
 
 /// The calls by which each function leads to a wrapper, level by level.
 pub(crate) fn ways<'s>(
-    surveys: impl Iterator<Item = &'s Survey> + Clone,
+    surveys: &(impl Iterator<Item = &'s Survey> + Clone),
 ) -> FxHashMap<(FileId, FunctionId), Vec<Relay>> {
     let all = || (0..).zip(surveys.clone());
     let mut reaching: FxHashSet<(FileId, FunctionId)> = FxHashSet::default();
