@@ -1,6 +1,7 @@
-//! The parse cache: facts of files by the hash of their content, so that an index reads and parses only what changed.
+//! What is kept from one index to the next: facts of files by the hash of their content, so that an index reads and
+//! parses only what changed, and what the last index found of each file ([`last`]), so that it binds only that again.
 //!
-//! A cache is a folder of packs ([`pack`]). A run writes what it parsed to a pack of its own, entry by entry, so that
+//! A cache is a folder of packs ([`pack`]) with the last index. A run writes what it parsed to a pack of its own, entry by entry, so that
 //! an aborted run keeps what it parsed and runs at the same time never write to the same file. Nothing in a pack is
 //! believed that does not have its checksum, and no pack of another build. At its end a run merges packs once there
 //! are many of them or half of what they hold is of no use to it: a cache grows with its tree, not with history.
