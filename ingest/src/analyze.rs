@@ -109,13 +109,29 @@ fn analyze_since(
     mut before: Before,
     left_out: &HashSet<&str>,
 ) -> Result<Analysis, NotCanonical> {
+    let (links, relinked) = link(project, &mut before);
+    let mut files = bind(project, before, &links, relinked, left_out)?;
+    for (found, links) in files.iter_mut().zip(links) {
+        found.analyzed.links = links;
+    }
+    let clients = united(files.iter().flat_map(|found| &found.analyzed.bound.clients).cloned());
+    Ok(Analysis { files, clients, clients_cut: BTreeSet::new() })
+}
+
+/// What is found of every file, but for its links.
+fn bind(
+    project: &Project<'_>,
+    mut before: Before,
+    links: &[Links],
+    relinked: Vec<bool>,
+    left_out: &HashSet<&str>,
+) -> Result<Vec<Found>, NotCanonical> {
     let ids = || (0..project.files.len()).zip(0..);
-    let links = link(project, &before);
     let stamps: Vec<Stamps> = ids()
         .map(|(at, _)| before.same_file(at).map_or_else(|| Stamps::of(project.facts(at)), |kept| kept.analyzed.stamps))
         .collect();
-    let mut changes = Changes::new(&before, &links, &stamps);
-    let binder = Binder::new(project, &links);
+    let mut changes = Changes::new(&before, relinked, &stamps);
+    let binder = Binder::new(project, links);
 
     let mut left = MOST_OF_AN_INDEX;
     let mut surveyor = binder.surveyor();
@@ -151,40 +167,41 @@ fn analyze_since(
             }
         };
         left = left.saturating_sub(bound.spent);
-        let analyzed = Analyzed { stamps, links: links[at].clone(), survey, bound, names_cut };
+        let analyzed = Analyzed { stamps, links: Links::default(), survey, bound, names_cut };
         files.push(Found { analyzed, line, kept: is_kept });
     }
-    let clients = united(files.iter().flat_map(|found| &found.analyzed.bound.clients).cloned());
-    Ok(Analysis { files, clients, clients_cut: BTreeSet::new() })
+    Ok(files)
 }
 
-/// Where the specifiers of every file lead.
-fn link(project: &Project<'_>, before: &Before) -> Vec<Links> {
+/// Where the specifiers of every file lead, and whether that is elsewhere than before.
+fn link(project: &Project<'_>, before: &mut Before) -> (Vec<Links>, Vec<bool>) {
     let mut modules = None;
-    let resolve = |at: usize, kept: Option<&Kept>| {
+    let mut resolve = |at: usize, kept: Option<&Links>| {
         let path = project.files[at].entry.path.as_str();
         let modules = modules.get_or_insert_with(|| {
             let paths: Vec<&str> = project.files.iter().map(|source| source.entry.path.as_str()).collect();
             Modules::new(&paths, &project.manifests.files)
         });
         match kept {
-            Some(kept) => modules.links(path, kept.analyzed.links.specifiers()),
+            Some(kept) => modules.links(path, kept.specifiers()),
             None => modules.links(path, specifiers(project.facts(at))),
         }
     };
-    let mut resolve = resolve;
     (0..project.files.len())
-        .map(|at| match before.same_file(at) {
-            Some(kept) if before.has_same_paths() => kept.analyzed.links.clone(),
-            Some(kept) => resolve(at, Some(kept)),
-            // A change of a file is seldom one of its imports.
-            None => {
-                let then = before.file(at).filter(|_| before.has_same_paths());
-                then.and_then(|then| then.analyzed.links.of(specifiers(project.facts(at))))
-                    .unwrap_or_else(|| resolve(at, None))
+        .map(|at| {
+            let is_same = before.same_file(at).is_some();
+            let same_paths = before.has_same_paths();
+            let Some(then) = before.take_links(at) else { return (resolve(at, None), true) };
+            if is_same && same_paths {
+                return (then, false);
             }
+            // A change of a file is seldom one of its imports.
+            let known = if is_same || !same_paths { None } else { then.of(specifiers(project.facts(at))) };
+            let links = known.unwrap_or_else(|| resolve(at, is_same.then_some(&then)));
+            let elsewhere = links != then;
+            (links, elsewhere)
         })
-        .collect()
+        .unzip()
 }
 
 /// The line that a snapshot has of facts.

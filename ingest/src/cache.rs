@@ -140,8 +140,8 @@ impl Cache {
     }
 
     /// The last index that was made with this cache.
-    pub(crate) fn last(&self, catalog: &str, manifests: &Manifests) -> Option<Last> {
-        Last::read(&self.folder, catalog, manifests)
+    pub(crate) fn last(&self, catalog: &str) -> Option<Last> {
+        Last::read(&self.folder, catalog)
     }
 
     /// Begins to keep an index as the last one.

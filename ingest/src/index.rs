@@ -145,16 +145,25 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     if let (Gate::Auto, Tree::Folder(folder)) = (options.gate, &tree) {
         return Err(refused(if folder.count_repositories() > 1 { Refusal::SeveralRepos } else { Refusal::NoGitRepo }));
     }
-    let Walked { candidates, manifests, mut report, tree_too_large } = walk::walk(&tree, options.limits);
+    // The last index is read while the tree is walked.
+    let (walked, opened) = std::thread::scope(|scope| {
+        let opened = scope.spawn(|| {
+            let cache = options.cache.as_deref().map(Cache::open)?;
+            let last = cache.last(catalog.version());
+            Some((cache, last))
+        });
+        (walk::walk(&tree, options.limits), opened.join())
+    });
+    let (cache, last) = opened.map_err(|_| PoolError::Worker)?.unzip();
+    let Walked { candidates, manifests, mut report, tree_too_large } = walked;
     if tree_too_large && options.gate == Gate::Auto {
         return Err(refused(Refusal::TooLarge));
     }
     progress.found(candidates.len());
-    let cache = options.cache.as_deref().map(Cache::open);
     let cached = cache.as_ref();
     let run =
         Run { options, tree: &tree, catalog, candidates: &candidates, manifests: &manifests, cache: cached, progress };
-    let made = with_stack(|| run.make(&mut report))??;
+    let made = with_stack(|| run.make(last.flatten(), &mut report))??;
     for (entry, found) in made.entries.iter().zip(&made.analysis.files) {
         if found.analyzed.bound.cut {
             report.note(Reason::AnalysisCut, &entry.path);

@@ -112,6 +112,11 @@ impl Before {
         self.file(at).filter(|_| self.same[at])
     }
 
+    /// Where the specifiers of the file at a position led.
+    pub(super) fn take_links(&mut self, at: usize) -> Option<Links> {
+        Some(std::mem::take(&mut self.files.get_mut(at)?.as_mut()?.analyzed.links))
+    }
+
     /// What was found of the file at a position, if that is still what would be found.
     pub(super) fn take(&mut self, at: usize, holds: impl FnOnce(&Reads) -> bool) -> Option<Kept> {
         let is_same = *self.same.get(at)?;
@@ -150,20 +155,15 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Compares the files as others see them.
-    pub(super) fn new(before: &Before, links: &[Links], stamps: &[Stamps]) -> Self {
-        let all = || links.iter().zip(stamps).enumerate();
-        let changed = |stamp: fn(&Stamps) -> u64| {
-            let changed = |(at, (links, stamps)): (usize, (&Links, &Stamps))| {
-                before
-                    .file(at)
-                    .is_none_or(|kept| kept.analyzed.links != *links || stamp(&kept.analyzed.stamps) != stamp(stamps))
-            };
-            all().map(changed).collect()
+    /// Compares the files as others see them; `relinked` are those whose specifiers lead elsewhere.
+    pub(super) fn new(before: &Before, relinked: Vec<bool>, stamps: &[Stamps]) -> Self {
+        let changed = |(at, stamps): (usize, &Stamps), stamp: fn(&Stamps) -> u64| {
+            relinked[at] || before.file(at).is_none_or(|kept| stamp(&kept.analyzed.stamps) != stamp(stamps))
         };
+        let all = || stamps.iter().enumerate();
         Self {
-            whole: changed(|stamps| stamps.whole),
-            surfaces: changed(|stamps| stamps.surface),
+            surfaces: all().map(|file| changed(file, |stamps| stamps.surface)).collect(),
+            whole: all().map(|file| changed(file, |stamps| stamps.whole)).collect(),
             callers: before.orphans.clone(),
         }
     }

@@ -192,6 +192,9 @@ impl<'p> World<'p> {
         let symbol = self.file(file).parsed.classes.get(class as usize).and_then(|it| it.symbol);
         let Some(name) = self.symbol(file, symbol).map(|symbol| symbol.name.clone()) else { return Vec::new() };
         let mut parts = Vec::new();
+        for other in &self.file(file).siblings {
+            self.reads.borrow_mut().whole(*other);
+        }
         for other in self.package_of(file) {
             let there = self.file(other).parsed;
             for (part, ty) in &there.extensions {
@@ -313,8 +316,9 @@ impl<'w> Search<'w, '_> {
             return whole.map(|at| Definition { file, export: *at });
         }
         let mut found: Option<Definition> = None;
+        // Which of them are of the package, they say themselves.
+        self.surfaces.extend(&here.siblings);
         for other in self.world.package_of(file) {
-            self.surfaces.push(other);
             if let Some(at) = self.world.unnoted(other).exports.get(name).and_then(|exports| exports.first()) {
                 // Of files for several systems nobody knows here which one counts.
                 if found.is_some() {

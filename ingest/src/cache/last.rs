@@ -48,6 +48,7 @@ struct Rest {
 /// The last index.
 #[derive(Debug)]
 pub(crate) struct Last {
+    manifests: [u8; 20],
     files: Vec<Kept>,
     lines: File,
     /// Where the lines start.
@@ -55,8 +56,8 @@ pub(crate) struct Last {
 }
 
 impl Last {
-    /// What is in the folder of a cache, if it is of this build, this catalog and these manifests, and whole.
-    pub(crate) fn read(folder: &Path, catalog: &str, manifests: &Manifests) -> Option<Self> {
+    /// What is in the folder of a cache, if it is of this build and this catalog, and whole.
+    pub(crate) fn read(folder: &Path, catalog: &str) -> Option<Self> {
         let mut lines = File::open(folder.join(NAME)).ok()?;
         let expected = build_line(catalog);
         let mut line = vec![0; expected.len()];
@@ -78,8 +79,13 @@ impl Last {
         if crc32fast::hash(&rest).to_le_bytes() != checksum {
             return None;
         }
-        let rest: Rest = postcard::from_bytes(&rest).ok()?;
-        (rest.manifests == digest(manifests)).then_some(Self { files: rest.files, lines, start })
+        let Rest { manifests, files } = postcard::from_bytes(&rest).ok()?;
+        Some(Self { manifests, files, lines, start })
+    }
+
+    /// Whether the tree had these manifests.
+    pub(crate) fn is_with(&self, manifests: &Manifests) -> bool {
+        self.manifests == digest(manifests)
     }
 
     /// A file of the last index, if it is the same file.

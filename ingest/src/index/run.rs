@@ -41,9 +41,8 @@ pub(super) struct Made {
 
 impl Run<'_> {
     /// Reads, parses, links and binds; what was not read goes to the report.
-    pub(super) fn make(&self, report: &mut Report) -> Result<Made, IndexError> {
-        let last = self.cache.and_then(|cache| cache.last(self.catalog.version(), self.manifests));
-        if let Some(last) = last
+    pub(super) fn make(&self, last: Option<Last>, report: &mut Report) -> Result<Made, IndexError> {
+        if let Some(last) = last.filter(|last| last.is_with(self.manifests))
             && let Some((made, told)) = self.attempt(Some(last))?
         {
             return Ok(told.tell(report, made));
