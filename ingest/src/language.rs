@@ -25,6 +25,8 @@ pub enum Language {
     Python,
     /// `.go`.
     Go,
+    /// `.rs`.
+    Rust,
 }
 
 /// Languages that import each other's files, by one system of modules.
@@ -39,6 +41,8 @@ pub enum Family {
     Python,
     /// Go.
     Go,
+    /// Rust.
+    Rust,
 }
 
 impl Family {
@@ -47,6 +51,7 @@ impl Family {
         match self {
             Self::Script | Self::Go => "/",
             Self::Python => ".",
+            Self::Rust => "::",
         }
     }
 }
@@ -57,6 +62,7 @@ impl Language {
         match self {
             Self::Python => Family::Python,
             Self::Go => Family::Go,
+            Self::Rust => Family::Rust,
             _ => Family::Script,
         }
     }
@@ -77,6 +83,7 @@ impl Language {
             "svelte" => Some(Self::Svelte),
             "py" => Some(Self::Python),
             "go" => Some(Self::Go),
+            "rs" => Some(Self::Rust),
             _ => None,
         }
     }
@@ -92,6 +99,7 @@ impl Language {
             Self::Svelte => "svelte",
             Self::Python => "python",
             Self::Go => "go",
+            Self::Rust => "rust",
         }
     }
 }
@@ -114,6 +122,7 @@ mod tests {
             ("a.svelte.ts", Some(Language::TypeScript)),
             ("a/b.py", Some(Language::Python)),
             ("b_test.go", Some(Language::Go)),
+            ("src/a.rs", Some(Language::Rust)),
             ("a.pyi", None),
             ("a.json", None),
             ("dir.ts/readme", None),

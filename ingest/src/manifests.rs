@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Manifests and lockfiles by repository-relative path: `package.json`, `tsconfig*.json`, `jsconfig.json`,
-/// `pnpm-workspace.yaml`, `pyproject.toml`, `setup.cfg`, `go.mod`, and the lockfiles of [`LOCKFILES`].
+/// `pnpm-workspace.yaml`, `pyproject.toml`, `setup.cfg`, `go.mod`, `Cargo.toml`, and the lockfiles of [`LOCKFILES`].
 #[derive(Debug, Clone, Default)]
 pub struct Manifests {
     /// Bytes by path.
@@ -28,7 +28,13 @@ pub fn size_limit(name: &str) -> Option<u64> {
     let is_tsconfig = name.strip_suffix(".json").is_some_and(|stem| stem.starts_with("tsconfig"));
     let is_manifest = matches!(
         name,
-        "package.json" | "jsconfig.json" | "pnpm-workspace.yaml" | "pyproject.toml" | "setup.cfg" | "go.mod"
+        "package.json"
+            | "jsconfig.json"
+            | "pnpm-workspace.yaml"
+            | "pyproject.toml"
+            | "setup.cfg"
+            | "go.mod"
+            | "Cargo.toml"
     );
     (is_tsconfig || is_manifest).then_some(MANIFEST_BYTES)
 }

@@ -109,6 +109,25 @@ fn go_is_read_as_its_lines_say() {
 }
 
 #[test]
+fn rust_is_read_as_its_lines_say() {
+    let snapshot = as_marked("rust", " // ");
+    let library = snapshot.files.iter().find(|file| file.path == "money/src/lib.rs").unwrap();
+    let imports: Vec<_> =
+        library.imports.iter().map(|import| (import.specifier.as_str(), import.target.as_deref())).collect();
+    assert_eq!(
+        imports,
+        [
+            ("self::cents", Some("money/src/cents.rs")),
+            ("self::tax", Some("money/src/tax.rs")),
+            ("cents", Some("money/src/cents.rs")),
+            ("self::tax", Some("money/src/tax.rs")),
+        ]
+    );
+    let offered: Vec<_> = library.exports.iter().map(|export| export.name.as_str()).collect();
+    assert_eq!(offered, ["*", "tax", "Cents", "total"]);
+}
+
+#[test]
 fn nesting_without_end_costs_its_file_only() {
     let deep = |open: &str, close: &str, times: usize| format!("x = {}1{}\n", open.repeat(times), close.repeat(times));
     let repository = Repository::with(&[

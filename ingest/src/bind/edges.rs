@@ -99,7 +99,10 @@ impl Evaluator<'_, '_> {
                 Expr::Await(value) | Expr::Guarded(value) | Expr::Cast(value, _) => at = *value,
                 Expr::This(_) | Expr::Super(_) => return "this",
                 Expr::Import(specifier) | Expr::Require(specifier) => {
-                    return if here.targets.get(specifier) == Some(&target) { "import" } else { "reexport" };
+                    // A path leads through modules; that is no re-export.
+                    let is_path = here.family == Family::Rust;
+                    let is_direct = is_path || here.targets.get(specifier) == Some(&target);
+                    return if is_direct { "import" } else { "reexport" };
                 }
                 Expr::Binding(binding) => {
                     let Some(it) = here.parsed.bindings.get(*binding as usize) else { return "value" };

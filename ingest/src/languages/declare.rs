@@ -51,6 +51,7 @@ impl<'t> Reader<'t> {
                     self.alias(node, scope, at);
                     None
                 }
+                Kind::Scope if self.scope_at.contains_key(&node.id()) => None,
                 Kind::Scope => Some(self.add_scope(ScopeKind::Block, Some(scope))),
                 Kind::Assign => {
                     self.assign(node, scope, at);
@@ -146,6 +147,7 @@ impl<'t> Reader<'t> {
         let rule = self.rule(node)?;
         let name = rule.get(Role::Name)?;
         let (returns, receiver) = (rule.get(Role::Type), rule.setting("receiver"));
+        let (value, body) = (rule.get(Role::Value), rule.get(Role::Body));
         let kind = self.scopes[scope].kind;
         // A method that is declared beside its type (`func (r *T) f()`).
         let owner = match receiver {
@@ -169,21 +171,25 @@ impl<'t> Reader<'t> {
         let function = self.add_function();
         self.out.functions[function as usize].symbol = Some(symbol);
         let inner = self.function_scope(node, home, function);
+        if let Some(body) = body {
+            // What it declares stands beside the parameters.
+            self.scope_at.insert(body.id(), inner);
+        }
+        if let Some(value) = value {
+            self.values.push((ValueSlot::Returns(function), value, inner));
+        }
         if let Some(returns) = returns {
             self.types.push((TypeSlot::Returns(function), returns, inner));
         }
         let line = self.line(node);
-        match owner {
-            Some(class) => {
-                self.scopes[inner].class = Some(class);
-                self.scopes[inner].receiver = self.object_of(node, class);
-                self.method(node, class, function, text, line);
-            }
-            None => {
-                let declaration = Declaration { what: Declared::Function(function), depth };
-                let binding = self.declare(scope, text, 0, line, declaration);
-                self.out.bindings[binding as usize].symbol.get_or_insert(symbol);
-            }
+        if let Some(class) = owner {
+            self.scopes[inner].class = Some(class);
+            self.scopes[inner].receiver = self.object_of(node, class);
+            self.method(node, class, function, text, line);
+        } else {
+            let declaration = Declaration { what: Declared::Function(function), depth };
+            let binding = self.declare(scope, text, 0, line, declaration);
+            self.out.bindings[binding as usize].symbol.get_or_insert(symbol);
         }
         if owner.is_some() && self.grammar.class_names && receiver.is_none() {
             let declaration = Declaration { what: Declared::Function(function), depth };
@@ -223,6 +229,13 @@ impl<'t> Reader<'t> {
             self.out.classes[class as usize].constructor = Some(function);
         }
         let members = &mut self.out.classes[class as usize].members;
+        if self.grammar.own_type.is_some() && members.iter().any(|member| member.name == name) {
+            // Of two traits' methods of one name nobody knows here which one is called.
+            for member in members.iter_mut().filter(|member| member.name == name) {
+                member.kind = MemberKind::Field(None, None);
+            }
+            return;
+        }
         // Of two methods of one name the later one counts.
         members.retain(|member| member.name != name);
         members.push(Member { name, is_static: false, kind, line });
@@ -295,7 +308,7 @@ impl<'t> Reader<'t> {
             [] => self.bind_all(node, scope, from, depth),
             [pattern] => self.bind_pattern(*pattern, scope, from, depth, value, ty),
             _ => {
-                let values = value.map(|value| self.items(value)).filter(|values| values.len() == patterns.len());
+                let values = value.map(|value| items(value)).filter(|values| values.len() == patterns.len());
                 for (at, pattern) in patterns.iter().enumerate() {
                     let value = values.as_ref().map(|values| values[at]);
                     self.bind(*pattern, scope, from, depth, value, &mut Vec::new(), ty);
@@ -322,12 +335,6 @@ impl<'t> Reader<'t> {
         for (name, value) in self.pairs(pattern, value) {
             self.bind(name, scope, from, depth, value, &mut Vec::new(), ty);
         }
-    }
-
-    /// The items of a list.
-    fn items(&self, list: Node<'t>) -> Vec<Node<'t>> {
-        let mut cursor = list.walk();
-        list.named_children(&mut cursor).filter(|item| !item.is_extra()).collect()
     }
 
     /// Declares the names of a pattern.
@@ -498,7 +505,7 @@ impl<'t> Reader<'t> {
         let Some(value) = value.filter(|value| is_list(*value)) else {
             return names.into_iter().map(|name| (name, None)).collect();
         };
-        let values = self.items(value);
+        let values = items(value);
         let same = values.len() == names.len();
         if let (false, true, [only]) = (same, self.grammar.first_of_several, values.as_slice()) {
             let only = *only;
@@ -510,7 +517,10 @@ impl<'t> Reader<'t> {
     fn each_item(&mut self, node: Node<'t>, scope: ScopeId, depth: usize) {
         let Some(rule) = self.rule(node) else { return };
         let after = rule.setting("visible") == Some("after");
-        let patterns: Vec<_> = rule.all(Role::Pattern).collect();
+        let mut patterns: Vec<_> = rule.all(Role::Pattern).collect();
+        if patterns.is_empty() {
+            patterns.push(node);
+        }
         for pattern in patterns {
             let from = if after { index(pattern.end_byte()) } else { 0 };
             if self.is_name(pattern) {
@@ -577,4 +587,10 @@ impl<'t> Reader<'t> {
             self.values.push((ValueSlot::Default(function, at), default, scope));
         }
     }
+}
+
+/// The items of a list.
+fn items(list: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = list.walk();
+    list.named_children(&mut cursor).filter(|item| !item.is_extra()).collect()
 }

@@ -11,6 +11,7 @@ mod owners;
 mod python;
 mod reader;
 mod rules;
+mod rust;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -24,7 +25,13 @@ use crate::parse::{Argument, ExprId, ParsedFile, Positions};
 use reader::{Reader, ScopeId};
 use rules::Rules;
 
+/// The value of a path that starts at a module.
+type ReadPath = for<'t> fn(&mut Reader<'t>, Node<'t>, ScopeId) -> Option<ExprId>;
+/// The value of a call in a scope: its callee, its arguments, and those that are given by name.
+type ReadCall = for<'t> fn(&mut Reader<'t>, Node<'t>, ScopeId, ExprId, &[Argument], Option<ExprId>) -> Option<ExprId>;
+
 /// What a language is beside its query files.
+#[expect(clippy::struct_excessive_bools, reason = "a table of what languages differ in")]
 pub(crate) struct Grammar {
     language: fn() -> tree_sitter::Language,
     rules: fn() -> Option<&'static Rules>,
@@ -51,16 +58,20 @@ pub(crate) struct Grammar {
     transparent: &'static [&'static str],
     /// Whether what gives several values is as good as its first one.
     first_of_several: bool,
+    /// Whether of several modules that give all their names only one can have a name.
+    stars_agree: bool,
     /// Whether a name in a pattern is declared by it.
     is_pattern_name: fn(&str) -> bool,
     /// Reads an import.
     import: for<'t> fn(&mut Reader<'t>, Node<'t>, ScopeId, usize),
+    /// The value of a path that starts at a module.
+    path: Option<ReadPath>,
     /// The value of a text literal, or of what the queries call special.
     read: for<'t> fn(&mut Reader<'t>, Node<'t>, ScopeId, u32) -> ExprId,
     /// The text of a literal without values in it.
     literal: for<'t> fn(&Reader<'t>, Node<'t>) -> Option<String>,
     /// The value of a call that is not what its function returns.
-    special_call: for<'t> fn(&mut Reader<'t>, Node<'t>, ScopeId, ExprId, &[Argument], Option<ExprId>) -> Option<ExprId>,
+    special_call: ReadCall,
     /// Looks at what the queries call special, wherever it stands.
     visit: for<'t> fn(&mut Reader<'t>, Node<'t>, ScopeId),
     /// Says what other files see.
@@ -84,6 +95,7 @@ pub(crate) fn read(language: Language, text: &str) -> Option<Result<ParsedFile, 
     let grammar = match language {
         Language::Python => &python::GRAMMAR,
         Language::Go => &go::GRAMMAR,
+        Language::Rust => &rust::GRAMMAR,
         _ => return None,
     };
     Some(facts(grammar, text))
@@ -96,7 +108,7 @@ fn facts(grammar: &'static Grammar, text: &str) -> Result<ParsedFile, Refused> {
     let tree = parser.parse(text, None).ok_or("its parser gave up")?;
     let root = tree.root_node();
     let described = rules.describe(root, text).ok_or("it is nested deeper than is looked at")?;
-    let mut reader = Reader::new(grammar, text, Positions::new(text), described);
+    let mut reader = Reader::new(grammar, root, text, Positions::new(text), described);
     reader.digest(root);
     reader.find_types(root);
     reader.declarations(root);

@@ -99,6 +99,7 @@ pub(super) enum ValueSlot {
 /// Reads one file.
 pub(super) struct Reader<'t> {
     pub(super) grammar: &'static Grammar,
+    pub(super) root: Node<'t>,
     pub(super) source: &'t str,
     pub(super) described: Described<'t>,
     pub(super) out: ParsedFile,
@@ -124,6 +125,8 @@ pub(super) struct Reader<'t> {
     pub(super) foreign: HashMap<&'t str, ClassId>,
     /// Modules within the file, each with the value that stands for it.
     pub(super) namespaces: Vec<(ExprId, ScopeId)>,
+    /// Names that the file says are public.
+    pub(super) public: HashSet<&'t str>,
     /// Names out of modules of which every name counts, and out of the file's own package.
     implied: HashMap<(Name, Name), BindingId>,
 }
@@ -131,6 +134,7 @@ pub(super) struct Reader<'t> {
 impl<'t> Reader<'t> {
     pub(super) fn new(
         grammar: &'static Grammar,
+        root: Node<'t>,
         source: &'t str,
         positions: Positions,
         described: Described<'t>,
@@ -143,6 +147,7 @@ impl<'t> Reader<'t> {
         };
         let mut reader = Self {
             grammar,
+            root,
             source,
             described,
             out,
@@ -163,6 +168,7 @@ impl<'t> Reader<'t> {
             class_named: HashMap::new(),
             foreign: HashMap::new(),
             namespaces: Vec::new(),
+            public: HashSet::new(),
             implied: HashMap::new(),
         };
         reader.add_scope(ScopeKind::Module, None);
@@ -343,23 +349,32 @@ impl<'t> Reader<'t> {
         }
         if let Some(package) = self.grammar.package {
             let specifier = self.name(package);
-            let binding = self.imply(specifier, text);
-            if self.out.bindings[binding as usize].writes.is_empty() {
-                for star in stars {
-                    let module = self.add(Expr::Import(star));
-                    let name = self.name(text);
-                    let value = self.add(Expr::Member(module, name));
-                    let write = Write { value, appends: false, certain: false };
-                    self.out.bindings[binding as usize].writes.push(write);
-                }
-            }
-            return Some(binding);
+            return Some(self.imply_one_of(specifier, stars, text));
         }
         // Of several modules that give all their names nobody knows here which one has it.
         match stars.as_slice() {
             [specifier] => Some(self.imply(*specifier, text)),
+            [first, others @ ..] if self.grammar.stars_agree => {
+                let (first, others) = (*first, others.to_vec());
+                Some(self.imply_one_of(first, others, text))
+            }
             _ => None,
         }
+    }
+
+    /// A name of one of several modules.
+    fn imply_one_of(&mut self, first: Name, others: Vec<Name>, text: &str) -> BindingId {
+        let binding = self.imply(first, text);
+        if self.out.bindings[binding as usize].writes.is_empty() {
+            for other in others {
+                let module = self.add(Expr::Import(other));
+                let name = self.name(text);
+                let value = self.add(Expr::Member(module, name));
+                let write = Write { value, appends: false, certain: false };
+                self.out.bindings[binding as usize].writes.push(write);
+            }
+        }
+        binding
     }
 
     /// A name of another module that is used without being imported by name.

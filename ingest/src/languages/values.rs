@@ -129,12 +129,11 @@ impl<'t> Reader<'t> {
                 writes.clear();
                 break;
             }
-            match origin {
-                None => origin = Some(value),
-                Some(_) => {
-                    let value = self.written(value);
-                    writes.push(Write { value, appends: false, certain: false });
-                }
+            if origin.is_none() {
+                origin = Some(value);
+            } else {
+                let value = self.written(value);
+                writes.push(Write { value, appends: false, certain: false });
             }
         }
         // What becomes another text by something that is not followed is no text that is known.
@@ -309,6 +308,11 @@ impl<'t> Reader<'t> {
     }
 
     fn member(&mut self, node: Node<'t>, scope: ScopeId, depth: u32) -> ExprId {
+        if let Some(path) = self.grammar.path
+            && let Some(value) = path(self, node, scope)
+        {
+            return value;
+        }
         let Some(rule) = self.rule(node) else { return UNKNOWN };
         let (Some(object), Some(property)) = (rule.get(Role::Object), rule.get(Role::Property)) else {
             return UNKNOWN;
@@ -445,10 +449,10 @@ impl<'t> Reader<'t> {
         }
         let call = index(self.out.calls.len());
         let expr = self.add(Expr::Call { call, callee, arguments, construct: false });
-        let last = self.rule(function).filter(|rule| rule.kind == Kind::Member);
-        let last = last.and_then(|rule| rule.get(Role::Property)).unwrap_or(function);
+        let member = self.rule(function).filter(|rule| rule.kind == Kind::Member);
+        let named = member.and_then(|rule| rule.get(Role::Property)).unwrap_or(function);
         let (line, column) = self.positions.line_column(index(node.start_byte()));
-        let (callee_line, callee_column) = self.positions.line_column(index(last.start_byte()));
+        let (callee_line, callee_column) = self.positions.line_column(index(named.start_byte()));
         let (symbol, function) = (self.scopes[scope].symbol, self.scopes[scope].function);
         self.out.calls.push(CallFact {
             expr,

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::language::Language;
+
 /// The modules of a repository.
 pub(super) struct Modules {
     /// Folders by the path of their module, and what `replace` puts in the place of others.
-    modules: BTreeMap<String, String>,
+    roots: BTreeMap<String, String>,
     /// A file of each folder with files of Go: not of its tests, where there is another one.
     folders: HashMap<String, u32>,
     /// All of them, ascending.
@@ -14,12 +16,12 @@ pub(super) struct Modules {
 
 impl Modules {
     pub(super) fn read(paths: &[&str], manifests: &BTreeMap<String, Vec<u8>>) -> Self {
-        let mut modules = BTreeMap::new();
+        let mut roots = BTreeMap::new();
         for (path, bytes) in manifests.iter().filter(|(path, _)| name(path) == "go.mod") {
             let (text, folder) = (String::from_utf8_lossy(bytes), folder(path));
             for line in text.lines().map(|line| line.split("//").next().unwrap_or("").trim()) {
                 if let Some(module) = line.strip_prefix("module ") {
-                    modules.insert(module.trim().trim_matches('"').to_owned(), folder.to_owned());
+                    roots.insert(module.trim().trim_matches('"').to_owned(), folder.to_owned());
                 }
                 // `replace example.com/a => ../a`
                 let replaced = line.strip_prefix("replace ").unwrap_or(line).split_once("=>");
@@ -28,20 +30,20 @@ impl Modules {
                     && let Some(place) = below(folder, place)
                 {
                     let module = module.split(' ').next().unwrap_or(module);
-                    modules.entry(module.to_owned()).or_insert(place);
+                    roots.entry(module.to_owned()).or_insert(place);
                 }
             }
         }
         let mut folders: HashMap<String, u32> = HashMap::new();
         let mut files: HashMap<String, Vec<u32>> = HashMap::new();
-        for (path, at) in paths.iter().zip(0..).filter(|(path, _)| path.ends_with(".go")) {
+        for (path, at) in paths.iter().zip(0..).filter(|(path, _)| Language::of_path(path) == Some(Language::Go)) {
             files.entry(folder(path).to_owned()).or_default().push(at);
             let known = folders.entry(folder(path).to_owned()).or_insert(at);
             if paths[*known as usize].ends_with("_test.go") && !path.ends_with("_test.go") {
                 *known = at;
             }
         }
-        Self { modules, folders, files }
+        Self { roots, folders, files }
     }
 
     /// The files of Go in the folder of a file.
@@ -57,7 +59,7 @@ impl Modules {
         // The longest path of a module counts.
         let mut module = specifier;
         loop {
-            if let Some(root) = self.modules.get(module) {
+            if let Some(root) = self.roots.get(module) {
                 let rest = specifier[module.len()..].trim_start_matches('/');
                 let folder =
                     if root.is_empty() || rest.is_empty() { format!("{root}{rest}") } else { format!("{root}/{rest}") };

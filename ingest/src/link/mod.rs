@@ -6,6 +6,7 @@ mod exports;
 mod fixtures;
 mod go;
 mod python;
+mod rust;
 mod tree;
 mod workspace;
 
@@ -109,6 +110,7 @@ pub(crate) struct Modules {
     links: Tree,
     python: Packages,
     go: go::Modules,
+    rust: rust::Crates,
     known: HashMap<String, HashMap<String, Option<u32>>>,
 }
 
@@ -123,7 +125,8 @@ impl Modules {
         let links = tree();
         let python = Packages::read(paths, manifests);
         let go = go::Modules::read(paths, manifests);
-        Self { files, resolver, plain, links, workspace, python, go, known: HashMap::new() }
+        let rust = rust::Crates::read(manifests);
+        Self { files, resolver, plain, links, workspace, python, go, rust, known: HashMap::new() }
     }
 
     /// Where each of the specifiers of a file leads.
@@ -139,8 +142,12 @@ impl Modules {
 
     /// The file that a specifier in a file leads to; `None` for packages and what is missing.
     fn resolve(&mut self, from: &str, specifier: &str) -> Option<u32> {
-        // A folder of Go is one package, but "." is a file of it.
-        let is_own = specifier == "." && from.ends_with(".go");
+        // What a file of Go or Rust calls its own is not what the next one does.
+        let is_own = match Language::of_path(from).map(Language::family) {
+            Some(Family::Rust) => true,
+            Some(Family::Go) => specifier == ".",
+            _ => false,
+        };
         let folder = if is_own { from } else { from.rsplit_once('/').map_or("", |(folder, _)| folder) };
         if let Some(found) = self.known.get(folder).and_then(|known| known.get(specifier)) {
             return *found;
@@ -182,6 +189,7 @@ impl Modules {
             Family::Script => {}
             Family::Python => return self.python.find(&self.files, from, specifier),
             Family::Go => return self.go.find(&self.files, from, specifier),
+            Family::Rust => return self.rust.find(&self.files, from, specifier),
         }
         let from = PathBuf::from(format!("/{from}"));
         let found = self

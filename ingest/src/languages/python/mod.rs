@@ -40,8 +40,10 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     argument_lists: &["argument_list"],
     transparent: &["Annotated", "ClassVar", "Final", "Optional", "Required"],
     first_of_several: false,
+    stars_agree: false,
     is_pattern_name: |_| true,
     import,
+    path: None,
     read: texts::read,
     literal: texts::literal,
     special_call: texts::special_call,
@@ -127,7 +129,7 @@ fn declare<'t>(reader: &mut Reader<'t>, local: Node<'t>, scope: ScopeId, depth: 
     }
 }
 
-fn original_and_local<'t>(name: Node<'t>) -> (Node<'t>, Node<'t>) {
+fn original_and_local(name: Node<'_>) -> (Node<'_>, Node<'_>) {
     match (name.child_by_field_name("name"), name.child_by_field_name("alias")) {
         (Some(original), Some(alias)) => (original, alias),
         _ => (name, name),
