@@ -84,6 +84,7 @@ fn embed_catalog() -> io::Result<()> {
     }
     code.push_str("];\n");
     let words: Vec<_> = words.into_iter().collect();
+    code.push_str("#[expect(clippy::unreadable_literal, reason = \"nobody reads digests\")]\n");
     writeln!(code, "pub(super) static WORDS: &[(u64, &str)] = &{words:?};").map_err(io::Error::other)?;
     let out = std::env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("cargo names no OUT_DIR"))?;
     std::fs::write(Path::new(&out).join("catalog.rs"), code)

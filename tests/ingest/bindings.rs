@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use sync_core::graph::Context;
+use sync_core::graph::{CallSite, Context};
 use sync_core::ids::RepositoryId;
 use sync_core::join::{FeedIndex, Site, join};
 use sync_ingest::feed::{embedded_records, vendor_feeds};
@@ -31,11 +31,24 @@ fn written_down(snapshot: &Snapshot) -> BTreeSet<String> {
     out
 }
 
+/// What stands before a mark, and the keys behind it.
+fn marked<'a>(text: &'a str, mark: &str) -> (&'a str, Option<BTreeSet<&'a str>>) {
+    match text.split_once(mark) {
+        Some((before, keys)) => (before, Some(keys.split(',').filter(|key| !key.is_empty()).collect())),
+        None => (text, None),
+    }
+}
+
+fn joined(keys: &BTreeSet<&str>) -> String {
+    keys.iter().copied().collect::<Vec<_>>().join(",")
+}
+
 /// Requires each line's `// => vendor OPERATION`, `// => vendor unknown` (a call site whose operation is not provable)
-/// or `// => nothing`, and no other call site that is bound; gives the bound ones.
+/// or `// => nothing`, and no other call site that is bound; gives the bound ones. Where ` args=a,b` or ` reads=x,y`
+/// stands behind, the call site has exactly these keys, or fields of the response.
 fn bound_as_marked(folder: &str, snapshot: &Snapshot) -> BTreeSet<String> {
     let all = written_down(snapshot);
-    let (mut expected, mut nothing) = (BTreeSet::new(), BTreeSet::new());
+    let (mut expected, mut nothing, mut wrong) = (BTreeSet::new(), BTreeSet::new(), vec![]);
     for file in &snapshot.files {
         for (index, line) in read(&format!("{folder}/{}", file.path)).lines().enumerate() {
             let at = format!("{}:{} ", file.path, index + 1);
@@ -44,7 +57,19 @@ fn bound_as_marked(folder: &str, snapshot: &Snapshot) -> BTreeSet<String> {
                     nothing.extend(all.iter().filter(|site| site.starts_with(&at)).cloned());
                 }
                 Some((_, answer)) => {
+                    let (answer, reads) = marked(answer, " reads=");
+                    let (answer, args) = marked(answer, " args=");
                     expected.insert(format!("{at}{answer}"));
+                    let is_there = |site: &&CallSite| site.line as usize == index + 1 && site.operation.is_some();
+                    let Some(site) = file.call_sites.iter().find(is_there) else { continue };
+                    for (what, keys, found) in
+                        [("args", args, &site.args_keys), ("reads", reads, &site.response_fields_read)]
+                    {
+                        let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
+                        if let Some(keys) = keys.filter(|keys| *keys != found) {
+                            wrong.push(format!("{at}{what}={}, not {}", joined(&found), joined(&keys)));
+                        }
+                    }
                 }
                 None => {}
             }
@@ -53,7 +78,8 @@ fn bound_as_marked(folder: &str, snapshot: &Snapshot) -> BTreeSet<String> {
     let missing: Vec<_> = expected.difference(&all).collect();
     let is_bound = |site: &&String| !site.ends_with(" unknown");
     let surplus: Vec<_> = all.difference(&expected).filter(is_bound).chain(&nothing).collect();
-    assert!(missing.is_empty() && surplus.is_empty(), "missing {missing:#?}\nsurplus {surplus:#?}");
+    let is_exact = missing.is_empty() && surplus.is_empty() && wrong.is_empty();
+    assert!(is_exact, "missing {missing:#?}\nsurplus {surplus:#?}\nwrong {wrong:#?}");
     expected.into_iter().filter(|site| is_bound(&site)).collect()
 }
 

@@ -256,7 +256,7 @@ fn plain_requests_reach_one_template_of_the_host_or_nothing() {
         routed("GET", &deal).map(|(_, operation)| operation).as_deref(),
         Some("GET /crm/v3/objects/0-3/{dealId}")
     );
-    assert_eq!(catalog().vendor_of_host("api.mistral.ai").map(|vendor| vendor.id.as_str()), None);
+    assert_eq!(catalog().vendor_of_host("api.perplexity.ai").map(|vendor| vendor.id.as_str()), None);
     assert_eq!(catalog().vendor_of_host("api.openai.com").map(|vendor| vendor.id.as_str()), Some("openai"));
     let github = catalog().package("octokit").unwrap().vendor;
     let route = |method, path: &str| catalog().route_text(github, method, &[UrlPart::Literal(path.to_owned())]);

@@ -138,7 +138,7 @@ const SAMPLES = {
   boolean: () => false,
   date: () => new Date(0),
   list: () => [],
-  number: () => 1,
+  number: (name, argument) => 9001000 + Number(text(name, argument, true).replace(/z/g, "")),
   object: () => ({}),
   record: () => ({}),
 };
@@ -150,8 +150,8 @@ function wanted(learned, argument) {
     let at = root;
     path.forEach((key, index) => {
       if (typeof at !== "object") return;
-      const made = () => value ?? SAMPLES[kind]?.() ?? text(String(key), argument, true);
-      if (index === path.length - 1) at[key] = made();
+      const made = () => value ?? SAMPLES[kind]?.(String(key), argument) ?? text(String(key), argument, true);
+      if (index === path.length - 1) at[key] = kind === "enum" ? undefined : made();
       else at = at[key] = Object.hasOwn(at, key) && typeof at[key] === "object" ? at[key] : typeof path[index + 1] === "number" ? [] : {};
     });
   }
@@ -323,13 +323,14 @@ const USELESS = /undefined|null|NaN|\[object|%5Bobject|\/\/|%20/;
 
 function described({ request, texts, own }) {
   const used = [];
-  const name = (found, index) => {
+  const name = (found, ofText, ofNumber) => {
+    const index = Number(ofText ?? ofNumber);
     const one = texts[index];
     if (!one) return found;
     if (index >= own) used.push(one);
     return `{${one.name}}`;
   };
-  const path = decodeURI(request.path).replace(/zz(\d+)zz/gi, name);
+  const path = decodeURI(request.path).replace(/zz(\d+)zz|9001(\d{3})/gi, name);
   const objects = used.filter((one) => one.isKey).map((one) => one.argument);
   const keys = objects.length ? Math.min(...objects) : Math.max(-1, ...used.map((one) => one.argument)) + 1;
   return { method: request.method, host: request.host, path, keys, field: request.field };
@@ -345,6 +346,7 @@ async function record(queue, { expression, prefix, steps, depth, above }) {
   } catch {
     return;
   }
+  if (typeof method !== "function") return; // Another client does not have it.
   let best;
   let leads;
   let why;
