@@ -5,6 +5,7 @@ mod cache;
 mod command_line;
 mod folders;
 mod git;
+mod histories;
 mod hostile;
 mod ignored;
 mod interrupted;
