@@ -77,3 +77,33 @@ fn a_taken_port_and_a_taken_folder_are_named() {
     assert_refused(&run(folder.path(), &[]), 3, &["already runs", &pid, "--data-dir"]);
     dev.end(Signal::SIGTERM);
 }
+
+#[test]
+fn a_known_repository_that_is_refused_says_so_and_its_last_index_still_answers() {
+    let folder = data_folder();
+    let repository = Repository::with(&[("src/a.ts", "export const a = 1;")]);
+    repository.commit();
+    let path = repository.path().to_str().unwrap().to_owned();
+    let dev = Dev::start(folder.path(), &["--repo", &path]);
+    let name = dev.ask("sync_repositories", &serde_json::json!({}))["repositories"][0]["name"].clone();
+    dev.end(Signal::SIGTERM);
+
+    let state = |expected: &str, reason: &str| {
+        let dev = Dev::start(folder.path(), &[]);
+        let known = dev.ask("sync_repositories", &serde_json::json!({"repository": name}));
+        let row = &known["repositories"][0];
+        assert_eq!((&row["state"], &row["counts"]["files"]), (&expected.into(), &1.into()), "{known}");
+        assert!(row["state_reason"].as_str().unwrap_or_default().contains(reason), "{known}");
+        dev.end(Signal::SIGTERM);
+    };
+    std::fs::rename(repository.path().join(".git"), repository.path().join("git")).unwrap();
+    assert_refused(&run(folder.path(), &["--repo", &path]), 3, &["no_git_repo"]);
+    state("gated", "no_git_repo");
+    std::fs::create_dir(repository.path().join(".git")).unwrap();
+    assert_refused(&run(folder.path(), &["--repo", &path]), 1, &["cannot be read"]);
+    state("failed", "cannot be read");
+    std::fs::remove_dir(repository.path().join(".git")).unwrap();
+    std::fs::rename(repository.path().join("git"), repository.path().join(".git")).unwrap();
+    Dev::start(folder.path(), &["--repo", &path]).end(Signal::SIGTERM);
+    state("indexed", "");
+}
