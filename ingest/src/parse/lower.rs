@@ -14,7 +14,7 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::symbol::SymbolId;
 
 use super::facts::{
-    Binding, BindingId, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step, SymbolIndex,
+    Binding, BindingId, CallFact, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step, SymbolIndex,
 };
 use super::jsdoc::Docs;
 use super::positions::Positions;
@@ -168,9 +168,9 @@ impl<'a> Lower<'_, 'a> {
     /// Marks the functions of which all that becomes is that this file calls them, where it matters: where they return
     /// what a call gave.
     fn mark_closed(&mut self) {
-        let mut returning: Vec<FunctionId> = Vec::new();
-        returning
-            .extend(self.out.calls.iter().filter(|call| !call.uses.returned.is_empty()).filter_map(|it| it.function));
+        let returns = |call: &&CallFact| !call.uses.returned.is_empty();
+        let returning: HashSet<FunctionId> =
+            self.out.calls.iter().filter(returns).filter_map(|call| call.function).collect();
         if returning.is_empty() {
             return;
         }
