@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measures `sync-ingest index` beside code-review-graph and codegraph: same machine, same run, same files.
 
-usage: beside.py --peers DIR --binary FILE [--runs 3] [--out FILE.json] [--only TOOL,…] [--check COUNT] [--seed N]
+usage: beside.py --peers DIR --binary FILE [--runs 3] [--memory-runs N] [--out FILE.json] [--only TOOL,…] [--check COUNT] [--seed N]
                  [--files-limit N] [--join NAME] [--no-updates] [--parsers FILE] REPOSITORY…
 
 Each repository (a git repository, bare or not) is laid out below DIR with one commit. Then, for each tool: a cold index
 (median of `--runs`; memory in as many further runs, so that looking does not slow what is timed), an update after an edit of
 one file (a comment, a function's body, one more export; `--runs` of each) and one after edits of 50 files.
 --peers    folder that keeps the installed peers and the working copies (or PEERS); installs them where they are missing
+--memory-runs  how many runs memory is looked at in, instead of --runs
 --only     of sync-ingest,code-review-graph,codegraph
 --check    that many further edits (renames, removals, manifests, clients that move, …), each index with `--cache` compared with one without
 --parsers  the built `parsers` benchmark: what reading, parsing and extracting alone cost on the files of the index
@@ -156,13 +157,12 @@ def summary(rows):
     return {"runs": len(rows), **{key: middle(rows, key) for key in ("wall", "cpu", "pss_mib")}}
 
 
-def cold(tool, tree, environment, runs):
+def cold(tool, tree, environment, runs, memory_runs):
     """Median cost of an index from nothing, and how many files it has."""
     timed, watched = [], []
-    for _ in range(runs):
-        for rows, every in ((timed, None), (watched, 0.01)):
-            tool.forget(tree)
-            rows.append(processes.measure(tool.cold(tree), environment, tree, memory_every=every))
+    for rows, every in [(timed, None)] * runs + [(watched, 0.01)] * memory_runs:
+        tool.forget(tree)
+        rows.append(processes.measure(tool.cold(tree), environment, tree, memory_every=every))
     figures = {**summary(timed), "pss_mib": middle(watched, "pss_mib"), "files": tool.files(tree, environment)}
     return {**figures, "files_per_cpu_second": round(figures["files"] / figures["cpu"], 1)}
 
@@ -230,7 +230,7 @@ def measure(options, name, repositories):
     result = {"repository": name, "commit": trees.git(tree, "rev-parse", "HEAD^{tree}").strip(),
               "entries": len(trees.git(tree, "ls-files").splitlines()), "load_before": os.getloadavg()[0], "cold": {}}
     for tool in tools:
-        result["cold"][tool.name] = cold(tool, tree, environment, options.runs)
+        result["cold"][tool.name] = cold(tool, tree, environment, options.runs, options.memory_runs or options.runs)
         print(f"{name}: {tool.name} cold {result['cold'][tool.name]}", flush=True)
         if tool.fill:
             tool.forget(tree)
@@ -284,6 +284,7 @@ def main():
     parser.add_argument("--peers", default=os.environ.get("PEERS"))
     parser.add_argument("--binary", required=True)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--memory-runs", type=int)
     parser.add_argument("--out")
     parser.add_argument("--only", type=lambda text: text.split(","), default=[kind.name for kind in (Sync, CodeReviewGraph, Codegraph)])
     parser.add_argument("--check", type=int, default=0)
