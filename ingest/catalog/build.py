@@ -157,6 +157,10 @@ def build(file, recordings, names):
     routes, known = [], set()
     for package in file.get("packages", []):
         wanted = recording.get("packages", {}).get(package["name"], [])
+        if not wanted:
+            # Recorded by `catalog build npm`, or written by hand.
+            known.update(erase(text) for text in package.get("operations", {}))
+            continue
         majors = [int(edition["version"].split(".")[0]) for edition in package["editions"]]
         recorded, found, templates = [], [], {}
         by_hand = {chain.split(" @")[0] for chains in package.get("added", {}).values() for chain in chains if "@" not in chain}
@@ -213,12 +217,13 @@ def build(file, recordings, names):
         package["operations"] = operations
         known.update(templates)
     # What the vendor's records speak of existed, although no recorded client has it.
-    if recording:
+    if recording.get("packages"):
         by_hand = {erase(re.sub(r" [^/]*", " ", text.split(" as ")[-1], count=1)) for text in file.get("routes", [])}
         routes += [text for (owner, key), text in names.items() if owner == vendor and key not in known | by_hand]
-    file["recorded_routes"] = sorted(routes)
-    if not routes:
-        del file["recorded_routes"]
+    if recording.get("packages"):
+        file["recorded_routes"] = sorted(routes)
+        if not routes:
+            del file["recorded_routes"]
 
 
 def write(value, depth=0):
