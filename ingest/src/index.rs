@@ -198,9 +198,8 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
         partial_reasons,
     };
     // Where clients are left out, the lines depend on which.
-    let keep = cached
-        .filter(|_| made.analysis.clients_cut.is_empty())
-        .map(|cache| Keep::new(cache, catalog.version(), &manifests));
+    let is_to_keep = !made.is_last && made.analysis.clients_cut.is_empty();
+    let keep = cached.filter(|_| is_to_keep).map(|cache| Keep::new(cache, catalog.version(), &manifests));
     let files = made.entries.into_iter().zip(made.analysis.files);
     let end = write::write(out, &header, &skipped, files, made.lines, keep)?;
     Ok(IndexSummary {

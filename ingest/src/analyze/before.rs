@@ -141,7 +141,7 @@ impl Before {
     }
 
     /// Whether the project has the same paths as it had.
-    pub(super) const fn has_same_paths(&self) -> bool {
+    pub(crate) const fn has_same_paths(&self) -> bool {
         self.same_paths
     }
 }

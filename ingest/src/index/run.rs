@@ -37,6 +37,8 @@ pub(super) struct Made {
     pub(super) cached: usize,
     /// How many were bound.
     pub(super) bound: usize,
+    /// Whether the last index found all of it, and nothing else.
+    pub(super) is_last: bool,
 }
 
 impl Run<'_> {
@@ -82,6 +84,7 @@ impl Run<'_> {
             Ok(None) => (Before::default(), None),
             Err(_) => return Ok(None),
         };
+        let same_paths = before.has_same_paths();
         let recall = |entry: &SourceEntry| pool::recall(self.cache?, entry);
         let project = Project::with_recall(&files, self.manifests, &pins, self.catalog, &recall);
         let analysis = analyze(&project, before)?;
@@ -97,7 +100,8 @@ impl Run<'_> {
         }
         // Nobody waits until millions of small pieces are given back.
         std::thread::spawn(move || drop(facts));
-        Ok(Some((Made { entries, analysis, lines, parsed, cached, bound }, told)))
+        let is_last = same_paths && bound == 0;
+        Ok(Some((Made { entries, analysis, lines, parsed, cached, bound, is_last }, told)))
     }
 }
 
