@@ -72,5 +72,23 @@ pub fn check(catalog: &Catalog) -> Vec<String> {
             }
         }
     }
+    for (index, (server, vendor)) in catalog.hosts.iter().enumerate() {
+        for (other, another) in catalog.hosts.iter().skip(index + 1).filter(|(_, another)| another != vendor) {
+            let is_same_host = server.host == other.host;
+            // Operations that name their host, or different paths before them, keep vendors of one host apart.
+            let is_apart = server.named_only || other.named_only || !overlap(&server.base, &other.base);
+            if is_same_host && !is_apart {
+                let (file, id) = (&catalog.vendor(*another).file, &catalog.vendor(*vendor).id);
+                defects.push(format!("{file}: `{}{}` is a server of `{id}` too", other.host, other.base));
+            }
+        }
+    }
     defects
+}
+
+/// Whether one of two paths continues the other.
+fn overlap(a: &str, b: &str) -> bool {
+    let continues =
+        |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    continues(a, b) || continues(b, a)
 }

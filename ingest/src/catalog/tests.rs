@@ -289,6 +289,19 @@ fn a_file_that_is_wrong_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_host_is_of_one_vendor_unless_paths_or_names_keep_them_apart() {
+    let defects = |second: &str| {
+        let first = r#"{"format":1,"vendor":"a","servers":[{"host":"api.acme.com","base":"/v1"}]}"#;
+        let second = format!(r#"{{"format":1,"vendor":"b","servers":[{second}]}}"#);
+        check(&load::from_files([("a.json", first), ("b.json", second.as_str())].into_iter()).unwrap())
+    };
+    let twice = ["b.json: `api.acme.com/v1/b` is a server of `a` too"];
+    assert_eq!(defects(r#"{"host":"api.acme.com","base":"/v1/b"}"#), twice);
+    assert_eq!(defects(r#"{"host":"api.acme.com","base":"/v10"}"#), [""; 0]);
+    assert_eq!(defects(r#"{"host":"api.acme.com","named_only":true}"#), [""; 0]);
+}
+
+#[test]
 fn defects_name_the_file_and_the_chain() {
     let text = r#"{"format":1,"vendor":"x","servers":[{"host":"localhost"}],"routes":["GET /a/{b"],"packages":[{"name":"x",
         "editions":[{"version":"2.0.0"},{"version":"1.0.0"}],"modules":[{"specifiers":["x"],"exports":{"X":"X"}}],
