@@ -131,6 +131,16 @@ fn rank(template: &[Segment], path: &[Vec<String>]) -> Option<Vec<u8>> {
     (path.len() == template.len()).then_some(ranks)
 }
 
+/// Whether a parameter of a template takes a segment that the code writes out.
+fn takes_a_text(rank: &[u8], path: &[Vec<String>]) -> bool {
+    path.iter().zip(rank).any(|(written, rank)| written.len() == 1 && *rank <= 1)
+}
+
+/// Whether a segment is one value.
+fn is_value(written: &[String]) -> bool {
+    written.len() == 2 && written.iter().all(String::is_empty)
+}
+
 /// Whether the server answers the route; a server without a host stands for any of the vendor's.
 fn answers(server: &Server, route: &Route) -> bool {
     match &route.host {
@@ -149,22 +159,40 @@ pub(super) fn find(routes: &[Route], server: &Server, method: &str, path: &[UrlP
             return None;
         }
     }
-    let best = |method: &str| {
+    let best_of = |method: &str, path: &[Vec<String>]| {
         let mut best: Option<(Vec<u8>, Vec<&Route>)> = None;
         for route in routes.iter().filter(|route| route.method.eq_ignore_ascii_case(method)) {
             if !answers(server, route) {
                 continue;
             }
-            let Some(rank) = rank(&route.segments, &path) else { continue };
+            let Some(rank) = rank(&route.segments, path) else { continue };
             match &mut best {
                 Some((known, same)) if *known == rank => same.push(route),
                 Some((known, _)) if *known > rank => {}
                 _ => best = Some((rank, vec![route])),
             }
         }
-        let (_, same) = best?;
+        let (rank, same) = best?;
         let first = same.first()?;
-        same.iter().all(|route| route.operation.erased() == first.operation.erased()).then(|| first.operation.clone())
+        let one = same.iter().all(|route| route.operation.erased() == first.operation.erased());
+        one.then(|| (first.operation.clone(), takes_a_text(&rank, path)))
+    };
+    let best = |method: &str| {
+        let (operation, takes_a_text) = best_of(method, &path)?;
+        if !takes_a_text {
+            return Some(operation);
+        }
+        // Where a parameter takes what the code writes out, a value of the code may be two segments (`owner/name`), so
+        // that nothing has to.
+        let mut others = (0..path.len()).filter(|at| is_value(&path[*at])).filter_map(|at| {
+            let mut longer = path.clone();
+            longer.insert(at, path[at].clone());
+            best_of(method, &longer).filter(|(_, takes_a_text)| !takes_a_text).map(|(operation, _)| operation)
+        });
+        match others.next() {
+            None => Some(operation),
+            Some(other) => others.all(|more| more.erased() == other.erased()).then_some(other),
+        }
     };
     best(method).or_else(|| {
         let operation = method.eq_ignore_ascii_case("HEAD").then(|| best("GET")).flatten()?;
@@ -242,6 +270,36 @@ mod tests {
         assert_eq!(
             at("GET", &[lit("/Accounts/"), UrlPart::Value, lit(".json")]).as_deref(),
             Some("GET /Accounts/{sid}.json")
+        );
+    }
+
+    #[test]
+    fn a_value_that_may_be_two_segments_leaves_what_is_written_out_to_what_is_written_so() {
+        let routes = routes(&[
+            "GET /repos/{owner}/{repo}",
+            "GET /repos/{owner}/{repo}/pulls",
+            "PATCH /repos/{owner}/{repo}/comments/{comment_id}",
+            "PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}",
+        ]);
+        let at = |method: &str, path: &[UrlPart]| {
+            find(&routes, &Server::any(), method, path).map(|operation| operation.as_str().to_owned())
+        };
+        let value = UrlPart::Value;
+        assert_eq!(
+            at("PATCH", &[lit("/repos/"), value.clone(), lit("/issues/comments/"), value.clone()]).as_deref(),
+            Some("PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}")
+        );
+        assert_eq!(
+            at("GET", &[lit("/repos/"), value.clone(), lit("/pulls")]).as_deref(),
+            Some("GET /repos/{owner}/{repo}/pulls")
+        );
+        assert_eq!(
+            at("GET", &[lit("/repos/"), value.clone(), lit("/sync")]).as_deref(),
+            Some("GET /repos/{owner}/{repo}")
+        );
+        assert_eq!(
+            at("PATCH", &[lit("/repos/"), value.clone(), lit("/"), value.clone(), lit("/comments/"), value]).as_deref(),
+            Some("PATCH /repos/{owner}/{repo}/comments/{comment_id}")
         );
     }
 
