@@ -110,7 +110,7 @@ fn analyze_since(
     left_out: &HashSet<&str>,
 ) -> Result<Analysis, NotCanonical> {
     let (links, relinked) = link(project, &mut before);
-    let mut files = bind(project, before, &links, relinked, left_out)?;
+    let mut files = bind(project, before, &links, &relinked, left_out)?;
     for (found, links) in files.iter_mut().zip(links) {
         found.analyzed.links = links;
     }
@@ -123,7 +123,7 @@ fn bind(
     project: &Project<'_>,
     mut before: Before,
     links: &[Links],
-    relinked: Vec<bool>,
+    relinked: &[bool],
     left_out: &HashSet<&str>,
 ) -> Result<Vec<Found>, NotCanonical> {
     let ids = || (0..project.files.len()).zip(0..);
@@ -151,20 +151,16 @@ fn bind(
     for (((at, id), stamps), survey) in ids().zip(stamps).zip(surveys) {
         let kept = before.take(at, |reads| changes.leave(reads, &binder));
         let is_kept = kept.is_some();
-        let (bound, names_cut, line) = match kept {
-            Some(kept) => {
-                let line = kept.line.map_or(Line::TooLarge, Line::Kept);
-                (kept.analyzed.bound, kept.analyzed.names_cut, line)
+        let (bound, names_cut, line) = if let Some(kept) = kept {
+            (kept.analyzed.bound, kept.analyzed.names_cut, kept.line.map_or(Line::TooLarge, Line::Kept))
+        } else {
+            let (mut linked, bound) = bindery(id, left);
+            for site in &mut linked.call_sites {
+                site.client.take_if(|client| left_out.contains(client.as_str()));
             }
-            None => {
-                let (mut linked, bound) = bindery(id, left);
-                for site in &mut linked.call_sites {
-                    site.client.take_if(|client| left_out.contains(client.as_str()));
-                }
-                let mut facts = facts(project, at, linked);
-                let names_cut = names::shorten_all(&mut facts);
-                (bound, names_cut, line(facts)?)
-            }
+            let mut facts = facts(project, at, linked);
+            let names_cut = names::shorten_all(&mut facts);
+            (bound, names_cut, line(facts)?)
         };
         left = left.saturating_sub(bound.spent);
         let analyzed = Analyzed { stamps, links: Links::default(), survey, bound, names_cut };

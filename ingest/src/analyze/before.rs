@@ -156,7 +156,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Compares the files as others see them; `relinked` are those whose specifiers lead elsewhere.
-    pub(super) fn new(before: &Before, relinked: Vec<bool>, stamps: &[Stamps]) -> Self {
+    pub(super) fn new(before: &Before, relinked: &[bool], stamps: &[Stamps]) -> Self {
         let changed = |(at, stamps): (usize, &Stamps), stamp: fn(&Stamps) -> u64| {
             relinked[at] || before.file(at).is_none_or(|kept| stamp(&kept.analyzed.stamps) != stamp(stamps))
         };

@@ -27,7 +27,7 @@ use crate::walk::SourceEntry;
 /// Its name in the folder of a cache.
 const NAME: &str = "last.index";
 /// Bytes behind everything else.
-const TAIL: u64 = 8 + 4;
+const TAIL: usize = 8 + 4;
 /// Read or written at once.
 const BUFFER: usize = 256 << 10;
 
@@ -67,12 +67,12 @@ impl Last {
         }
         let start = line.len() as u64;
         let end = lines.seek(SeekFrom::End(0)).ok()?;
-        let mut tail = [0; TAIL as usize];
-        lines.seek(SeekFrom::Start(end.checked_sub(TAIL)?)).ok()?;
+        let mut tail = [0; TAIL];
+        lines.seek(SeekFrom::Start(end.checked_sub(TAIL as u64)?)).ok()?;
         lines.read_exact(&mut tail).ok()?;
         let (length, checksum) = tail.split_first_chunk::<8>()?;
         let length = u64::from_le_bytes(*length);
-        let at = end.checked_sub(TAIL)?.checked_sub(length).filter(|at| *at >= start)?;
+        let at = end.checked_sub(TAIL as u64)?.checked_sub(length).filter(|at| *at >= start)?;
         let mut rest = vec![0; usize::try_from(length).ok()?];
         lines.seek(SeekFrom::Start(at)).ok()?;
         lines.read_exact(&mut rest).ok()?;

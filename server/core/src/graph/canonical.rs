@@ -119,19 +119,15 @@ macro_rules! ordered {
     };
 }
 
-fn text(value: &String) -> &str {
+fn text(value: &str) -> &str {
     value
 }
 
-fn perhaps(value: &Option<String>) -> Option<&str> {
-    value.as_deref()
-}
-
-fn texts(value: &Vec<String>) -> &[String] {
+fn texts(value: &[String]) -> &[String] {
     value
 }
 
-fn each<T>(value: &Vec<T>) -> Each<'_, T> {
+fn each<T>(value: &[T]) -> Each<'_, T> {
     Each(value)
 }
 
@@ -155,12 +151,12 @@ ordered!(Symbol as OrderedSymbol {
 ordered!(Import as OrderedImport {
     names: &'a [String] = texts,
     specifier: &'a str = text,
-    target: Option<&'a str> = perhaps,
+    target: Option<&'a str> = Option::as_deref,
 });
 ordered!(Export as OrderedExport {
-    local: Option<&'a str> = perhaps,
+    local: Option<&'a str> = Option::as_deref,
     name: &'a str = text,
-    target: Option<&'a str> = perhaps,
+    target: Option<&'a str> = Option::as_deref,
 });
 ordered!(Edge as OrderedEdge {
     from: &'a str = text,
@@ -183,7 +179,7 @@ ordered!(EvidenceStep as OrderedStep {
     line: Option<u32> = same,
     step: &'a str = text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<&'a str> = perhaps,
+    target: Option<&'a str> = Option::as_deref,
 });
 ordered!(CallSite as OrderedSite {
     args_complete: bool = same,
@@ -196,7 +192,7 @@ ordered!(CallSite as OrderedSite {
     callee_column: u32 = same,
     callee_line: u32 = same,
     chain: &'a str = text,
-    client: Option<&'a str> = perhaps,
+    client: Option<&'a str> = Option::as_deref,
     column: u32 = same,
     context: Context = same,
     end_line: u32 = same,
