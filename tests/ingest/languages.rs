@@ -26,7 +26,7 @@ fn marked(root: &Path, snapshot: &Snapshot, comment: &str) -> BTreeSet<String> {
             for mark in marks.trim().split("; ") {
                 let words: Vec<&str> = mark.split(' ').collect();
                 match words.as_slice() {
-                    ["def", ..] | ["=>", ..] => _ = all.insert(format!("{}:{line} {mark}", file.path)),
+                    ["def" | "=>", ..] => _ = all.insert(format!("{}:{line} {mark}", file.path)),
                     ["call", target, via] => {
                         let path = if target.contains('#') { "" } else { &format!("{}#", file.path) };
                         all.insert(format!("{}:{line} call {path}{target} {via}", file.path));
@@ -134,7 +134,7 @@ fn nesting_without_end_costs_its_file_only() {
         ("lists.py", &deep("[", "]", 50_000)),
         ("calls.py", &deep("f(", ")", 50_000)),
         ("broken.py", &"(".repeat(200_000)),
-        ("blocks.py", &(0..300).map(|at| format!("{}if x:\n", " ".repeat(at))).collect::<String>()),
+        ("blocks.py", &(0..300).map(|at| " ".repeat(at) + "if x:\n").collect::<String>()),
         ("sum.py", &format!("x = {}1\n", "1 + ".repeat(100_000))),
         ("fine.py", "def f():\n    return g()\n\ndef g():\n    return 1\n"),
     ]);
