@@ -25,6 +25,7 @@ use sync_core::text::shown;
 use crate::language::Language;
 use crate::manifests::Manifests;
 use crate::parse;
+use crate::walk::Sizes;
 use pack::{Pack, Place, Writer};
 
 pub(crate) use last::{Last, Lines, Writer as LastWriter};
@@ -145,8 +146,8 @@ impl Cache {
     }
 
     /// Begins to keep an index as the last one.
-    pub(crate) fn keep(&self, catalog: &str, manifests: &Manifests) -> io::Result<LastWriter> {
-        LastWriter::create(&self.folder, catalog, manifests)
+    pub(crate) fn keep(&self, catalog: &str, manifests: &Manifests, sizes: &Sizes) -> io::Result<LastWriter> {
+        LastWriter::create(&self.folder, catalog, manifests, sizes)
     }
 
     /// Notes what kept it from being written.

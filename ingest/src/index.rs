@@ -11,7 +11,7 @@ use sync_core::graph::{End, Header, NotCanonical, PartialReason, SNAPSHOT_FORMAT
 use sync_core::text::shown;
 
 use crate::analyze::Line;
-use crate::cache::Cache;
+use crate::cache::{Cache, Last};
 use crate::catalog::{Catalog, CatalogError};
 use crate::gate::{Gate, Refusal};
 use crate::pool::{ParseCommand, PoolError};
@@ -145,17 +145,11 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     if let (Gate::Auto, Tree::Folder(folder)) = (options.gate, &tree) {
         return Err(refused(if folder.count_repositories() > 1 { Refusal::SeveralRepos } else { Refusal::NoGitRepo }));
     }
-    // The last index is read while the tree is walked.
-    let (walked, opened) = std::thread::scope(|scope| {
-        let opened = scope.spawn(|| {
-            let cache = options.cache.as_deref().map(Cache::open)?;
-            let last = cache.last(catalog.version());
-            Some((cache, last))
-        });
-        (walk::walk(&tree, options.limits), opened.join())
-    });
-    let (cache, last) = opened.map_err(|_| PoolError::Worker)?.unzip();
-    let Walked { candidates, manifests, mut report, tree_too_large } = walked;
+    let cache = options.cache.as_deref().map(Cache::open);
+    let mut last = cache.as_ref().and_then(|cache| cache.last(catalog.version()));
+    let known = last.as_mut().map(Last::take_sizes).unwrap_or_default();
+    let walked = walk::walk_again(&tree, options.limits, &known);
+    let Walked { candidates, manifests, mut report, sizes, tree_too_large } = walked;
     if tree_too_large && options.gate == Gate::Auto {
         return Err(refused(Refusal::TooLarge));
     }
@@ -163,7 +157,7 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     let cached = cache.as_ref();
     let run =
         Run { options, tree: &tree, catalog, candidates: &candidates, manifests: &manifests, cache: cached, progress };
-    let made = with_stack(|| run.make(last.flatten(), &mut report))??;
+    let made = with_stack(|| run.make(last, &mut report))??;
     for (entry, found) in made.entries.iter().zip(&made.analysis.files) {
         if found.analyzed.bound.cut {
             report.note(Reason::AnalysisCut, &entry.path);
@@ -199,7 +193,7 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     };
     // Where clients are left out, the lines depend on which.
     let is_to_keep = !made.is_last && made.analysis.clients_cut.is_empty();
-    let keep = cached.filter(|_| is_to_keep).map(|cache| Keep::new(cache, catalog.version(), &manifests));
+    let keep = cached.filter(|_| is_to_keep).map(|cache| Keep::new(cache, catalog.version(), &manifests, &sizes));
     let files = made.entries.into_iter().zip(made.analysis.files);
     let end = write::write(out, &header, &skipped, files, made.lines, keep)?;
     Ok(IndexSummary {

@@ -6,6 +6,7 @@ mod report;
 
 use std::collections::HashSet;
 
+use rustc_hash::FxHashMap;
 use sync_core::graph::MAX_PATH_BYTES;
 use sync_core::text::shown;
 
@@ -74,14 +75,22 @@ pub struct Walked {
     pub manifests: Manifests,
     /// What was skipped and why the index is partial.
     pub report: Report,
+    /// How large each object of a commit is whose size was asked for.
+    pub(crate) sizes: Sizes,
     /// Whether the walk ended at [`Limits::entries`] or [`Limits::bytes`].
     pub tree_too_large: bool,
 }
 
 /// Walks a tree, without reading source files.
 pub fn walk(tree: &Tree, limits: Limits) -> Walked {
+    walk_again(tree, limits, &Sizes::default())
+}
+
+/// The same where the sizes of some objects are known: looking one up is most of what a walk of a commit costs.
+pub(crate) fn walk_again(tree: &Tree, limits: Limits, known: &Sizes) -> Walked {
     let reader = tree.reader();
     let mut walk = Walk {
+        known,
         ignore: reader.honours_ignore_files(),
         reader,
         limits,
@@ -92,6 +101,7 @@ pub fn walk(tree: &Tree, limits: Limits) -> Walked {
             candidates: Vec::new(),
             manifests: Manifests::default(),
             report: Report::default(),
+            sizes: Sizes::default(),
             tree_too_large: false,
         },
     };
@@ -104,7 +114,11 @@ pub fn walk(tree: &Tree, limits: Limits) -> Walked {
     found
 }
 
+/// Sizes of git objects, by id.
+pub(crate) type Sizes = FxHashMap<gix::ObjectId, u64>;
+
 struct Walk<'a> {
+    known: &'a Sizes,
     reader: Reader<'a>,
     ignore: bool,
     limits: Limits,
@@ -205,8 +219,15 @@ impl Walk<'_> {
         below
     }
 
+    fn size(&mut self, path: &str, node: &Node) -> Result<u64, ReadError> {
+        let Node::Object(id) = node else { return self.reader.size(path, node) };
+        let size = self.known.get(id).map_or_else(|| self.reader.size(path, node), |size| Ok(*size))?;
+        self.found.sizes.insert(*id, size);
+        Ok(size)
+    }
+
     fn file(&mut self, name: &str, path: String, node: Node, ignores: &IgnoreStack) {
-        let size = self.reader.size(&path, &node);
+        let size = self.size(&path, &node);
         self.bytes += size.as_ref().copied().unwrap_or_default();
         let language = Language::of_path(name);
         let manifest_limit = manifests::size_limit(name);

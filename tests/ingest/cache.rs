@@ -126,13 +126,10 @@ fn unchanged_files_of_a_commit_are_not_read() {
     folder.commit();
     let (_held, cache) = cache_folder();
     let first = warm(folder.path(), &cache);
-    // Whoever reads the object now gets an error: its head, which tells its size, is kept, its content is not.
+    // Whoever looks an object up now, for its content or only for its size, gets an error.
     for file in ["src/stripe.ts", "src/gen.ts"] {
         let blob = folder.git(&["rev-parse", &format!("HEAD:{file}")]);
-        let object = folder.path().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
-        let whole = fs::read(&object).unwrap();
-        fs::remove_file(&object).unwrap();
-        fs::write(&object, &whole[..whole.len() - 8]).unwrap();
+        fs::remove_file(folder.path().join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
     }
     let without = Snapshot::read(cold(folder.path()));
     assert_eq!(without.skips(), [("src/gen.ts", "unreadable"), ("src/stripe.ts", "unreadable")]);

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use tempfile::NamedTempFile;
@@ -22,7 +23,7 @@ use crate::analyze::{Analyzed, Before, Kept, Place};
 use crate::language::Language;
 use crate::manifests::Manifests;
 use crate::snapshot::{ANALYZER, LineCounts};
-use crate::walk::SourceEntry;
+use crate::walk::{Sizes, SourceEntry};
 
 /// Its name in the folder of a cache.
 const NAME: &str = "last.index";
@@ -43,6 +44,8 @@ struct Rest {
     manifests: [u8; 20],
     /// Ascending by path.
     files: Vec<Kept>,
+    /// Ids and sizes of the objects of a commit, ascending.
+    sizes: Vec<([u8; 20], u64)>,
 }
 
 /// The last index.
@@ -50,6 +53,7 @@ struct Rest {
 pub(crate) struct Last {
     manifests: [u8; 20],
     files: Vec<Kept>,
+    sizes: Vec<([u8; 20], u64)>,
     lines: File,
     /// Where the lines start.
     start: u64,
@@ -79,8 +83,13 @@ impl Last {
         if crc32fast::hash(&rest).to_le_bytes() != checksum {
             return None;
         }
-        let Rest { manifests, files } = postcard::from_bytes(&rest).ok()?;
-        Some(Self { manifests, files, lines, start })
+        let Rest { manifests, files, sizes } = postcard::from_bytes(&rest).ok()?;
+        Some(Self { manifests, files, sizes, lines, start })
+    }
+
+    /// The sizes of the objects that the tree had.
+    pub(crate) fn take_sizes(&mut self) -> Sizes {
+        std::mem::take(&mut self.sizes).into_iter().map(|(id, size)| (ObjectId::Sha1(id), size)).collect()
     }
 
     /// Whether the tree had these manifests.
@@ -163,11 +172,14 @@ impl std::fmt::Debug for Rest {
 
 impl Writer {
     /// Begins a file beside the one that it will replace.
-    pub(crate) fn create(folder: &Path, catalog: &str, manifests: &Manifests) -> io::Result<Self> {
+    pub(crate) fn create(folder: &Path, catalog: &str, manifests: &Manifests, sizes: &Sizes) -> io::Result<Self> {
         let file = tempfile::Builder::new().prefix(super::PREFIX).suffix(super::UNFINISHED).tempfile_in(folder)?;
         let mut file = BufWriter::with_capacity(BUFFER, file);
         file.write_all(build_line(catalog).as_bytes())?;
-        let rest = Rest { manifests: digest(manifests), files: Vec::new() };
+        let id = |id: &ObjectId| <[u8; 20]>::try_from(id.as_slice()).ok();
+        let mut sizes: Vec<_> = sizes.iter().filter_map(|(object, size)| Some((id(object)?, *size))).collect();
+        sizes.sort_unstable();
+        let rest = Rest { manifests: digest(manifests), files: Vec::new(), sizes };
         Ok(Self { file, path: folder.join(NAME), at: 0, rest })
     }
 

@@ -8,7 +8,7 @@ use crate::analyze::{Found, Line};
 use crate::cache::{Cache, LastWriter, Lines};
 use crate::manifests::Manifests;
 use crate::snapshot::{WriteError, Writer};
-use crate::walk::SourceEntry;
+use crate::walk::{Sizes, SourceEntry};
 
 /// Writes a snapshot; the cache keeps what was found of its files.
 pub(super) fn write(
@@ -53,8 +53,8 @@ pub(super) struct Keep<'c> {
 }
 
 impl<'c> Keep<'c> {
-    pub(super) fn new(cache: &'c Cache, catalog: &str, manifests: &Manifests) -> Self {
-        let writer = cache.keep(catalog, manifests).map_err(|error| cache.note(&error)).ok();
+    pub(super) fn new(cache: &'c Cache, catalog: &str, manifests: &Manifests, sizes: &Sizes) -> Self {
+        let writer = cache.keep(catalog, manifests, sizes).map_err(|error| cache.note(&error)).ok();
         Self { cache, writer }
     }
 
