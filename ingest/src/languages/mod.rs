@@ -21,7 +21,7 @@ mod values;
 use tree_sitter::{Node, Parser as TreeSitter};
 
 use crate::language::Language;
-use crate::parse::{Argument, ExprId, ParsedFile, Positions};
+use crate::parse::{Argument, ExprId, ParsedFile, Positions, each};
 use reader::{Reader, ScopeId};
 use rules::Rules;
 
@@ -115,26 +115,4 @@ fn facts(grammar: &'static Grammar, text: &str) -> Result<ParsedFile, Refused> {
     reader.expressions(root);
     (grammar.exports)(&mut reader);
     Ok(reader.out)
-}
-
-/// Visits a tree in source order without recursion; children only where the visitor says so.
-fn each<'t>(root: Node<'t>, mut visit: impl FnMut(Node<'t>, usize) -> bool) {
-    let mut cursor = root.walk();
-    let mut depth = 0;
-    loop {
-        if visit(cursor.node(), depth) && cursor.goto_first_child() {
-            depth += 1;
-            continue;
-        }
-        loop {
-            if depth == 0 {
-                return;
-            }
-            if cursor.goto_next_sibling() {
-                break;
-            }
-            cursor.goto_parent();
-            depth -= 1;
-        }
-    }
 }

@@ -8,6 +8,7 @@ use tree_sitter::Node;
 use super::Grammar;
 use super::rules::{Described, Rule};
 use crate::names;
+pub(super) use crate::parse::index;
 use crate::parse::{
     Binding, BindingId, Class, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Parser, Positions, Prefix,
     Step, SymbolIndex, Write,
@@ -412,9 +413,4 @@ impl<'t> Reader<'t> {
         all.sort_by_key(|(_, binding)| *binding);
         all
     }
-}
-
-/// A position as facts count it.
-pub(super) fn index(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -12,6 +12,7 @@ use super::facts::{
     Argument, Binding, BindingId, CallFact, ExportFact, ExportValue, Expr, ExprId, Function, ImportFact, Name, Origin,
     ParsedFile, Parser, Property, SymbolIndex, Uses,
 };
+use super::nodes::{each, index};
 use super::positions::Positions;
 use super::text;
 use crate::language::Language;
@@ -479,31 +480,5 @@ fn symbol_kind(node: Node<'_>) -> Option<&'static str> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-fn index(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-/// Visits a tree in source order without recursion; children only where the visitor says so.
-fn each<'t>(root: Node<'t>, mut visit: impl FnMut(Node<'t>, usize) -> bool) {
-    let mut cursor = root.walk();
-    let mut depth = 0;
-    loop {
-        if visit(cursor.node(), depth) && cursor.goto_first_child() {
-            depth += 1;
-            continue;
-        }
-        loop {
-            if depth == 0 {
-                return;
-            }
-            if cursor.goto_next_sibling() {
-                break;
-            }
-            cursor.goto_parent();
-            depth -= 1;
-        }
     }
 }

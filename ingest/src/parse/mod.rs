@@ -12,6 +12,7 @@ mod jsdoc;
 mod lower;
 mod modules;
 mod names;
+mod nodes;
 mod positions;
 mod stamps;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use crate::languages;
 
 pub use facts::*;
 pub use names::Names;
+pub(crate) use nodes::{each, index};
 pub(crate) use positions::Positions;
 pub(crate) use stamps::Stamps;
 pub(crate) use text::{digest, kept as kept_text};
