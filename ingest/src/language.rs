@@ -88,6 +88,11 @@ impl Language {
         }
     }
 
+    /// Whether a file of it is a component, of which the scripts are read.
+    pub const fn is_component(self) -> bool {
+        matches!(self, Self::Vue | Self::Svelte)
+    }
+
     /// The word used in snapshots.
     pub const fn as_str(self) -> &'static str {
         match self {

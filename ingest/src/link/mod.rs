@@ -191,7 +191,9 @@ impl Modules {
             Family::Go => return self.go.find(&self.files, from, specifier),
             Family::Rust => return self.rust.find(&self.files, from, specifier),
         }
-        let from = PathBuf::from(format!("/{from}"));
+        // A configuration speaks of sources alone: a component is to it what its script is.
+        let script = if Language::of_path(from).is_some_and(Language::is_component) { ".ts" } else { "" };
+        let from = PathBuf::from(format!("/{from}{script}"));
         let found = self
             .resolver
             .resolve_file(&from, specifier)
@@ -421,5 +423,16 @@ mod tests {
             &[("jsconfig.json", r#"{"compilerOptions":{"baseUrl":".","paths":{"~/*":["src/*"]}}}"#)],
         );
         assert_eq!(modules.resolve("a.js", "~/b"), Some(1));
+    }
+
+    #[test]
+    fn aliases_count_in_components_and_what_one_asks_first_changes_nothing_for_its_neighbours() {
+        let paths = ["src/A.vue", "src/B.svelte", "src/a.ts", "src/lib/c.ts"];
+        let config = r#"{"include":["src/**/*.ts","src/**/*.vue"],"compilerOptions":{"paths":{"~/*":["./src/*"]}}}"#;
+        for first in 0..3 {
+            let mut modules = modules(&paths, &[("tsconfig.json", config)]);
+            assert_eq!(modules.resolve(paths[first], "~/lib/c"), Some(3), "{}", paths[first]);
+            assert!(paths[..3].iter().all(|path| modules.resolve(path, "~/lib/c") == Some(3)));
+        }
     }
 }
