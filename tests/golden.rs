@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sync_core::principal::{PrincipalKind, Scope};
+use sync_core::principal::{PrincipalKind, Role, Scope};
 use sync_server::answers::envelope::envelope_properties;
 use sync_store::NewMember;
 use sync_tests::service::{Reply, TestService};
@@ -28,8 +28,8 @@ impl Asked {
         let service = TestService::start(&world.database).await;
         let principal = world.asker().principal;
         let mut tx = world.store().begin(&principal).await.unwrap();
-        let member =
-            NewMember { id: principal.id, name: "ada", kind: PrincipalKind::User, identity: None, reads_all: true };
+        let (kind, role) = (PrincipalKind::User, Role::Member);
+        let member = NewMember { id: principal.id, name: "ada", kind, role, identity: None, reads_all: true };
         tx.create_member(&member, super::answers::START).await.unwrap();
         tx.commit().await.unwrap();
         let (_, token) = service.token(&principal, &[Scope::GraphRead], None).await;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
 use sync_core::clock::Clock;
 use sync_core::ids::{OrganizationId, PrincipalId};
-use sync_core::principal::Principal;
+use sync_core::principal::{Principal, Role};
 use sync_store::{Member, NewMember, Organization, OrganizationState, Store, StoreError, TokenRow};
 use time::OffsetDateTime;
 
@@ -98,6 +98,7 @@ impl Authenticator {
             id: member.id,
             name: member.name,
             kind: member.kind,
+            role: member.role,
             scopes: verified.scopes,
             readable: member.readable,
             credential_id: format!("jwt:{}", sync_core::text::shown(&verified.issuer, 200)),
@@ -134,6 +135,7 @@ impl Authenticator {
                 id: PrincipalId::at(now),
                 name: &verified.name,
                 kind: verified.kind,
+                role: Role::Member,
                 identity: Some((&verified.issuer, &verified.subject)),
                 // Whom the organization's own issuer vouches for reads what the organization has; grants narrow it.
                 reads_all: true,
@@ -164,6 +166,7 @@ fn token_principal(organization: OrganizationId, row: &TokenRow) -> Principal {
         id: row.member.id,
         name: row.member.name.clone(),
         kind: row.member.kind,
+        role: row.member.role,
         scopes: row.scopes.clone(),
         readable: row.member.readable.clone(),
         credential_id: row.id.to_string(),

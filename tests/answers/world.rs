@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sync_core::change::VendorFeed;
 use sync_core::clock::{Clock as _, MockClock};
 use sync_core::ids::{OrganizationId, PrincipalId, RepositoryId, RequestId};
-use sync_core::principal::{Principal, PrincipalKind, Readable, Scope};
+use sync_core::principal::{Principal, PrincipalKind, Readable, Role, Scope};
 use sync_server::answers::error::AnswerError;
 use sync_server::answers::{DEFAULT_BYTES, InProcess, MAX_BYTES, tools};
 use sync_server::audit::{Asker, AuditLedger, Auditor, LedgerState, Protocol};
@@ -142,6 +142,7 @@ impl World {
             id: PrincipalId::from_uuid(Uuid::from_u128(0xb)),
             name: "ada".to_owned(),
             kind: PrincipalKind::User,
+            role: Role::Member,
             scopes: BTreeSet::from([Scope::GraphRead]),
             readable,
             credential_id: "tok_test".to_owned(),

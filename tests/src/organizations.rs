@@ -2,7 +2,7 @@
 //! by the other.
 
 use sync_core::ids::{OrganizationId, PrincipalId, RepositoryId};
-use sync_core::principal::{Principal, PrincipalKind, Readable, Scope};
+use sync_core::principal::{Principal, PrincipalKind, Readable, Role, Scope};
 use sync_store::{NewMember, NewRepository, Store, StoreError, Swap};
 
 use crate::{NOW, facts};
@@ -51,6 +51,7 @@ impl Canary {
             id: PrincipalId::at(NOW),
             name: format!("member-{canary}"),
             kind: PrincipalKind::User,
+            role: Role::Owner,
             scopes: [Scope::GraphRead, Scope::SourcesWrite, Scope::AuditRead].into_iter().collect(),
             readable: Readable::All,
             credential_id: "test".to_owned(),
@@ -61,6 +62,7 @@ impl Canary {
             id: principal.id,
             name: &principal.name,
             kind: principal.kind,
+            role: principal.role,
             identity: None,
             reads_all: true,
         };

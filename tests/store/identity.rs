@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sync_core::ids::{OrganizationId, PrincipalId, TokenId};
-use sync_core::principal::{Principal, PrincipalKind, Readable, Scope};
+use sync_core::principal::{Principal, PrincipalKind, Readable, Role, Scope};
 use sync_store::{NewMember, NewToken, OrganizationState, StoreError};
 use sync_tests::{NOW, TestDatabase, TwoOrganizations, with_database};
 use time::Duration;
@@ -77,6 +77,7 @@ fn a_member_of_an_identity_provider_is_made_once_and_reads_what_was_granted() {
             id: PrincipalId::at(NOW),
             name: "Ada",
             kind: PrincipalKind::User,
+            role: Role::Member,
             identity: Some(("https://id.example", "ada")),
             reads_all: false,
         };

@@ -10,3 +10,4 @@ mod identity;
 mod sources;
 mod swap;
 mod tenancy;
+mod upgrade;

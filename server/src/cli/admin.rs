@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sync_core::clock::Clock as _;
 use sync_core::ids::{OrganizationId, PrincipalId, TokenId};
-use sync_core::principal::{Principal, PrincipalKind, Scope};
+use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
 use sync_store::{NewMember, NewToken, PoolOptions, Store};
 use time::{Duration, OffsetDateTime};
 
@@ -47,6 +47,10 @@ pub(super) struct TokenArgs {
     /// The principal is a machine (CI, a collector) and not a person. Only used where it is made.
     #[arg(long)]
     service: bool,
+    /// What the principal is in the organization: owner, admin, member, auditor or ingest. Only used where it is made;
+    /// absent: the organization's first principal becomes its owner, every other a member.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<Role>,
     /// What it may be used for; may be given several times.
     #[arg(long = "scope", value_name = "SCOPE", required = true)]
     scopes: Vec<Scope>,
@@ -105,7 +109,14 @@ async fn create(
         member
     } else {
         let kind = if args.service { PrincipalKind::Service } else { PrincipalKind::User };
-        let new = NewMember { id: PrincipalId::at(now), name: &args.principal, kind, identity: None, reads_all: true };
+        // Somebody has to be able to administer the organization; whoever comes after asks for less by default.
+        let role = match args.role {
+            Some(role) => role,
+            None if tx.has_no_member().await? => Role::Owner,
+            None => Role::Member,
+        };
+        let new =
+            NewMember { id: PrincipalId::at(now), name: &args.principal, kind, role, identity: None, reads_all: true };
         tx.create_member(&new, now).await?
     };
     let scopes: BTreeSet<Scope> = args.scopes.iter().copied().collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use subtle::ConstantTimeEq as _;
 use sync_core::ids::{OrganizationId, PrincipalId, TokenId};
-use sync_core::principal::{Principal, PrincipalKind, Scope};
+use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
 use sync_store::{NewMember, NewToken, Store, StoreError};
 use time::OffsetDateTime;
 
@@ -47,6 +47,7 @@ pub(super) async fn ensure(store: &Store, data: &DataDir, now: OffsetDateTime) -
             id: PrincipalId::at(now),
             name: OWNER,
             kind: PrincipalKind::User,
+            role: Role::Owner,
             identity: None,
             reads_all: true,
         };

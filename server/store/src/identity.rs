@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sync_core::ids::{PrincipalId, RepositoryId, TokenId};
-use sync_core::principal::{PrincipalKind, Readable, Scope};
+use sync_core::principal::{PrincipalKind, Readable, Role, Scope};
 
 use time::OffsetDateTime;
 
@@ -22,6 +22,8 @@ pub struct Member {
     pub name: String,
     /// Person or machine.
     pub kind: PrincipalKind,
+    /// What it is in the organization.
+    pub role: Role,
     /// Which repositories it may read.
     pub readable: Readable,
     /// Since when it is shut out, if it is.
@@ -37,6 +39,8 @@ pub struct NewMember<'a> {
     pub name: &'a str,
     /// Person or machine.
     pub kind: PrincipalKind,
+    /// What it is in the organization.
+    pub role: Role,
     /// (issuer, subject) of the identity provider, for members who come with a JWT.
     pub identity: Option<(&'a str, &'a str)>,
     /// Whether it reads every repository of the organization; else only the granted ones.
@@ -88,7 +92,7 @@ impl AuthTx {
     pub async fn token(&mut self, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
         let row: Option<(TokenColumns, MemberColumns)> = sqlx::query_as::<_, Joined>(
             "SELECT t.id AS token_id, t.name AS token_name, t.secret_hash, t.scopes, t.expires_at, t.revoked_at,
-                    t.last_used_at, p.id, p.name, p.kind, p.reads_all, p.disabled_at,
+                    t.last_used_at, p.id, p.name, p.kind, p.role, p.reads_all, p.disabled_at,
                     ARRAY(SELECT g.repository_id FROM sync.grants g WHERE g.principal_id = p.id) AS granted,
                     EXISTS (SELECT FROM routing.organizations o
                             WHERE o.id = t.organization_id AND o.state = 'active') AS organization_active
@@ -136,6 +140,13 @@ impl Tx {
     /// The member of that name that has no identity elsewhere, as the command line creates them.
     pub async fn member_by_name(&mut self, name: &str) -> Result<Option<Member>, StoreError> {
         member_by_name(self.connection(), name).await
+    }
+
+    /// Whether the organization has no member yet, so that the next one is its first.
+    pub async fn has_no_member(&mut self) -> Result<bool, StoreError> {
+        let known: bool =
+            sqlx::query_scalar("SELECT EXISTS (SELECT FROM sync.principals)").fetch_one(self.connection()).await?;
+        Ok(!known)
     }
 
     /// Lets a member read a repository.
@@ -234,6 +245,7 @@ struct MemberColumns {
     id: Uuid,
     name: String,
     kind: String,
+    role: String,
     reads_all: bool,
     disabled_at: Option<OffsetDateTime>,
     granted: Vec<Uuid>,
@@ -246,6 +258,7 @@ impl MemberColumns {
             "service" => PrincipalKind::Service,
             other => return Err(StoreError::unreadable("principal kind", other)),
         };
+        let role = self.role.parse().map_err(|error| StoreError::unreadable("role", error))?;
         let readable = if self.reads_all {
             Readable::All
         } else {
@@ -255,6 +268,7 @@ impl MemberColumns {
             id: PrincipalId::from_uuid(self.id),
             name: self.name,
             kind,
+            role,
             readable,
             disabled_at: self.disabled_at,
         })
@@ -265,7 +279,7 @@ impl MemberColumns {
 macro_rules! select_member {
     ($rest:literal) => {
         concat!(
-            "SELECT p.id, p.name, p.kind, p.reads_all, p.disabled_at,
+            "SELECT p.id, p.name, p.kind, p.role, p.reads_all, p.disabled_at,
                     ARRAY(SELECT g.repository_id FROM sync.grants g WHERE g.principal_id = p.id) AS granted
              FROM sync.principals p ",
             $rest
@@ -302,13 +316,14 @@ async fn create_member(
     now: OffsetDateTime,
 ) -> Result<Member, StoreError> {
     sqlx::query(
-        "INSERT INTO sync.principals (id, name, kind, issuer, subject, reads_all, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
+        "INSERT INTO sync.principals (id, name, kind, role, issuer, subject, reads_all, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT DO NOTHING",
     )
     .bind(member.id.uuid())
     .bind(member.name)
     .bind(member.kind.as_str())
+    .bind(member.role.as_str())
     .bind(member.identity.map(|(issuer, _)| issuer))
     .bind(member.identity.map(|(_, subject)| subject))
     .bind(member.reads_all)
