@@ -9,6 +9,7 @@ mod http;
 mod load;
 mod model;
 pub mod openapi;
+mod ordered;
 mod parts;
 pub mod record;
 mod route;

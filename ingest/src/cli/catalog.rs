@@ -1,6 +1,6 @@
 //! `catalog check` and `catalog build`: vendor files proved and made.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +13,8 @@ use crate::catalog::{Catalog, check};
 
 /// Most of what was left out that is said one by one.
 const SHOWN: usize = 20;
+/// Largest description that is read.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Vendor files: which call reaches which operation of which vendor.
 #[derive(Debug, Args)]
@@ -53,6 +55,8 @@ enum BuildFrom {
 }
 
 /// From an OpenAPI 3 or Swagger 2 file, JSON or YAML: hosts and operations, for plain HTTP.
+///
+/// A vendor's file that is there keeps all that it has and gets the operations that it does not know.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   sync-ingest catalog build openapi openapi.yaml --vendor acme --out my-catalog/acme.json
@@ -67,7 +71,7 @@ struct OpenapiArgs {
     /// Where the vendor answers, instead of what the file says; may be repeated.
     #[arg(long = "server", value_name = "URL")]
     servers: Vec<String>,
-    /// Where to write [default: stdout].
+    /// The vendor's file, made or completed [default: a new one on stdout].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -163,27 +167,50 @@ fn checked(folder: Option<&Path>) -> Said {
 
 fn built(args: &OpenapiArgs) -> Said {
     let file = args.file.display();
-    let text = match std::fs::read_to_string(&args.file) {
+    let text = match read_limited(&args.file) {
         Ok(text) => text,
         Err(error) => {
             return Said::failed(&format!("`{file}` cannot be read: {error}"), "check its path and permissions");
         }
     };
-    let built = match build(&args.vendor, &text, &args.servers) {
+    let Some(text) = text else {
+        let what = format!("`{file}` is larger than {} MiB", MAX_BYTES / (1024 * 1024));
+        return Said::failed(&what, "give the file that refers to its schemas instead of repeating them");
+    };
+    let existing = match known(args.out.as_deref()) {
+        Ok(existing) => existing,
+        Err(said) => return said,
+    };
+    let built = match build(&args.vendor, &text, &args.servers, existing.as_deref()) {
         Ok(built) => built,
         Err(error) => return Said::refused(&format!("`{file}`: {error}")),
     };
-    written(args.out.as_deref(), built.text.clone(), left_out(&built))
+    written(args.out.as_deref(), built.text.clone(), left_out(&built, existing.is_some()))
+}
+
+/// The text of a file; nothing where it is too large.
+fn read_limited(path: &Path) -> io::Result<Option<String>> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    Ok((text.len() as u64 <= MAX_BYTES).then_some(text))
+}
+
+/// The text of the vendor's file, if it is there.
+fn known(out: Option<&Path>) -> Result<Option<String>, Said> {
+    match out.map(|out| (out, std::fs::read_to_string(out))) {
+        Some((out, Err(error))) if error.kind() != io::ErrorKind::NotFound => {
+            let what = format!("`{}` cannot be read: {error}", out.display());
+            Err(Said::failed(&what, "check its path and permissions"))
+        }
+        Some((_, Ok(text))) => Ok(Some(text)),
+        _ => Ok(None),
+    }
 }
 
 fn recorded(args: &NpmArgs) -> Said {
-    let existing = match args.out.as_deref().map(|out| (out, std::fs::read_to_string(out))) {
-        Some((out, Err(error))) if error.kind() != io::ErrorKind::NotFound => {
-            let what = format!("`{}` cannot be read: {error}", out.display());
-            return Said::failed(&what, "check its path and permissions");
-        }
-        Some((_, Ok(text))) => Some(text),
-        _ => None,
+    let existing = match known(args.out.as_deref()) {
+        Ok(existing) => existing,
+        Err(said) => return said,
     };
     let wanted = Wanted {
         vendor: &args.vendor,
@@ -213,13 +240,14 @@ fn written(out: Option<&Path>, text: String, err: String) -> Said {
     }
 }
 
-fn left_out(built: &Built) -> String {
+fn left_out(built: &Built, is_completed: bool) -> String {
     let mut lines: Vec<String> =
         built.left_out.iter().take(SHOWN).map(|left_out| format!("left out: {left_out}\n")).collect();
     if let Some(more) = built.left_out.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         lines.push(format!("left out: {more} more\n"));
     }
-    lines.push(format!("operations: {}\n", built.operations));
+    let known = if is_completed { format!(", {} of them known before", built.known) } else { String::new() };
+    lines.push(format!("operations: {}{known}\n", built.operations));
     lines.concat()
 }
 

@@ -9,7 +9,7 @@ use semver::Version;
 use sync_core::operation::erase;
 
 use super::lines::{Call, Recording};
-use super::ordered::Ordered;
+use crate::catalog::ordered::Ordered;
 
 /// What came of it, for the maintainer.
 #[derive(Debug, Default, PartialEq)]

@@ -6,12 +6,12 @@
 
 mod lines;
 mod merge;
-mod ordered;
+
 mod run;
 #[cfg(test)]
 mod tests;
 
-use self::ordered::Ordered;
+use super::ordered::Ordered;
 
 /// Most of what requested nothing that is said one by one.
 const SHOWN: usize = 20;

@@ -237,7 +237,7 @@ const IGNORED = new Set(
   `constructor prototype length name arguments caller apply bind call then catch finally toString toJSON valueOf inspect
   on once off emit addListener removeListener axios http https httpClient logger`.split(/\s+/),
 );
-// A method that is given the path requests nothing by itself.
+// A method that is given the path, the host or the HTTP method requests nothing by itself.
 const TRANSPORT = /^\/(v\d+\/?)?\{(path|pathname|url|uri|endpoint|route|options|opts|request|method|input)\}$/;
 // What belongs to the language or to Node is no part of a client.
 const isTree = (value) =>
@@ -368,9 +368,9 @@ async function record(queue, { expression, prefix, steps, depth, above }) {
     if (Date.now() > deadline) break;
   }
   const what = best && described(best);
-  const isTransport = what && (TRANSPORT.test(what.path) || /zz\d+zz/i.test(what.host));
+  const isTransport = what && (TRANSPORT.test(what.path) || /zz\d+zz/i.test(what.host + what.method));
   if (what && !isTransport) queue.requests++;
-  if (what) queue.say(isTransport ? { chain, silent: "its arguments say the path" } : { chain, ...what });
+  if (what) queue.say(isTransport ? { chain, silent: "its arguments say what to request" } : { chain, ...what });
   else if (leads && depth < spec.depth && !above.some((known) => isAlike(known, leads))) {
     walk(queue, { expression, prefix, steps: [...steps, "()"], depth: depth + 1, above }, leads);
   } else queue.say({ chain, silent: why ?? "no request" });
