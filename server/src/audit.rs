@@ -6,8 +6,8 @@
 //! leaves but `unavailable`.
 //!
 //! Actions are `<door>[:<name>]`: `mcp.initialize`, `mcp.tools/list`, `mcp.tools/call:sync_whats_at_risk`,
-//! `mcp.resources/read:sync://feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`. They are
-//! words of ours and never text of the request; arguments appear as a keyed digest.
+//! `mcp.resources/read:sync://feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`, and
+//! `rest.<operationId>`. They are words of ours and never text of the request; arguments appear as a keyed digest.
 
 pub mod refusals;
 
@@ -132,6 +132,45 @@ pub struct Auditor {
     keys: Keys,
 }
 
+/// What is said instead of an answer, as far as its audit row goes: an agent's error, or a problem of REST.
+pub trait Failure: From<StoreError> + Send {
+    /// A word that only grows: the row's code.
+    fn code(&self) -> &'static str;
+    /// How the row says that it ended.
+    fn outcome(&self) -> Outcome;
+    /// The store is down or slow.
+    fn unavailable() -> Self;
+    /// A defect of ours.
+    fn internal() -> Self;
+}
+
+impl Failure for AnswerError {
+    fn code(&self) -> &'static str {
+        self.code.as_str()
+    }
+
+    fn outcome(&self) -> Outcome {
+        outcome_of(self.code)
+    }
+
+    fn unavailable() -> Self {
+        Self::unavailable()
+    }
+
+    fn internal() -> Self {
+        Self::internal()
+    }
+}
+
+/// What an answer does with the rows of its organization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// Reads them, all statements in one snapshot.
+    Read,
+    /// Changes some, seeing what others committed meanwhile.
+    Change,
+}
+
 /// The audit row could not be committed, so that nothing may be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unrecorded;
@@ -147,21 +186,54 @@ impl Auditor {
     /// `question` is the name of what is asked (`sync_whats_at_risk`), the second part of the row's action. `answer`
     /// reads through [`Reading::tx`] and says what it is about with [`Reading::about`] and
     /// [`Reading::rows`]. Within the budget of two seconds the caller has the answer, or `unavailable`. A panic in
-    /// `answer` is an `internal` error.
-    pub async fn audited<T, F>(
+    /// `answer` is an `internal` error. Where the door alone says what is asked, as in REST, there is no `question`.
+    pub async fn audited<T, E, F>(
         &self,
         asker: &Asker,
-        question: &'static str,
+        question: impl Into<Option<&'static str>>,
         arguments: &Value,
         answer: F,
-    ) -> Result<T, AnswerError>
+    ) -> Result<T, E>
     where
         T: Send,
-        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, AnswerError>> + Send,
+        E: Failure,
+        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, E>> + Send,
     {
-        let mut event = self.event(asker, Some(question), Some(arguments));
+        self.through(Door::Read, asker, question.into(), arguments, answer).await
+    }
+
+    /// The same for what changes rows of the organization: the change and its audit row commit together or not at all.
+    pub async fn changed<T, E, F>(
+        &self,
+        asker: &Asker,
+        question: impl Into<Option<&'static str>>,
+        arguments: &Value,
+        change: F,
+    ) -> Result<T, E>
+    where
+        T: Send,
+        E: Failure,
+        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, E>> + Send,
+    {
+        self.through(Door::Change, asker, question.into(), arguments, change).await
+    }
+
+    async fn through<T, E, F>(
+        &self,
+        door: Door,
+        asker: &Asker,
+        question: Option<&'static str>,
+        arguments: &Value,
+        answer: F,
+    ) -> Result<T, E>
+    where
+        T: Send,
+        E: Failure,
+        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, E>> + Send,
+    {
+        let mut event = self.event(asker, question, Some(arguments));
         let noted = Arc::new(Mutex::new(Noted::default()));
-        let attempt = self.attempt(asker, event.clone(), noted.clone(), answer);
+        let attempt = self.attempt(door, asker, event.clone(), noted.clone(), answer);
         let error = match timeout_at(asker.began + ANSWER_BUDGET, AssertUnwindSafe(attempt).catch_unwind()).await {
             Ok(Ok(Ok(value))) => {
                 asker.ledger.set(LedgerState::Committed);
@@ -169,22 +241,22 @@ impl Auditor {
             }
             Ok(Ok(Err(error))) => error,
             Ok(Err(_panic)) => {
-                tracing::error!(question, request_id = %asker.request_id, "an answer panicked");
-                AnswerError::internal()
+                tracing::error!(action = event.action, request_id = %asker.request_id, "an answer panicked");
+                E::internal()
             }
             Err(_elapsed) => {
                 event.outcome = Some(Outcome::Timeout);
-                AnswerError::unavailable()
+                E::unavailable()
             }
         };
         let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        event.outcome = event.outcome.or(Some(outcome_of(error.code)));
-        event.code = Some(error.code.as_str().to_owned());
+        event.outcome = event.outcome.or(Some(error.outcome()));
+        event.code = Some(error.code().to_owned());
         event.repository = noted.repository;
         event.duration = Some(asker.began.elapsed());
         match self.commit(asker, &event).await {
             Ok(()) => Err(error),
-            Err(Unrecorded) => Err(AnswerError::unavailable()),
+            Err(Unrecorded) => Err(E::unavailable()),
         }
     }
 
@@ -220,17 +292,22 @@ impl Auditor {
         self.commit(asker, &event).await
     }
 
-    async fn attempt<T, F>(
+    async fn attempt<T, E, F>(
         &self,
+        door: Door,
         asker: &Asker,
         mut event: AuditEvent,
         noted: Arc<Mutex<Noted>>,
         answer: F,
-    ) -> Result<T, AnswerError>
+    ) -> Result<T, E>
     where
-        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, AnswerError>> + Send,
+        E: Failure,
+        F: for<'r> FnOnce(&'r mut Reading) -> BoxFuture<'r, Result<T, E>> + Send,
     {
-        let tx = self.store.begin(&asker.principal).await.map_err(|error| store_failed(&error, "begin"))?;
+        let tx = match door {
+            Door::Read => self.store.begin(&asker.principal).await?,
+            Door::Change => self.store.begin_change(&asker.principal).await?,
+        };
         let mut reading = Reading { tx, now: event.time, noted };
         let value = answer(&mut reading).await?;
         let noted = reading.noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -238,8 +315,8 @@ impl Auditor {
         event.repository = noted.repository;
         event.rows = noted.rows;
         event.duration = Some(asker.began.elapsed());
-        reading.tx.record_event(&event).await.map_err(|error| unwritten(&error))?;
-        reading.tx.commit().await.map_err(|error| unwritten(&error))?;
+        reading.tx.record_event(&event).await.map_err(|error| unwritten::<E>(&error))?;
+        reading.tx.commit().await.map_err(|error| unwritten::<E>(&error))?;
         Ok(value)
     }
 
@@ -295,19 +372,10 @@ impl Auditor {
     }
 }
 
-fn store_failed(error: &StoreError, step: &'static str) -> AnswerError {
-    if error.is_unavailable() {
-        tracing::warn!(%error, step, "the store is unavailable");
-        return AnswerError::unavailable();
-    }
-    tracing::error!(%error, step, "the store failed");
-    AnswerError::internal()
-}
-
 /// An answer whose row cannot be written is withheld as `unavailable`, whatever the reason.
-fn unwritten(error: &StoreError) -> AnswerError {
+fn unwritten<E: Failure>(error: &StoreError) -> E {
     tracing::error!(%error, "the audit row of an answer could not be written; the answer is withheld");
-    AnswerError::unavailable()
+    E::unavailable()
 }
 
 fn outcome_of(code: Code) -> Outcome {

@@ -5,6 +5,7 @@
 mod admin;
 mod doctor;
 mod migrate;
+mod openapi;
 mod serve;
 
 use std::io::Write as _;
@@ -54,6 +55,10 @@ enum Command {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Write the OpenAPI description of /v1 into openapi/, or fail where the file there is stale.
+    ///
+    /// Example: syncd openapi --check
+    Openapi(openapi::Args),
     /// Check what the service stands on; each failure says the next step.
     ///
     /// Example: syncd doctor
@@ -184,6 +189,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Token(command) => runtime()?.block_on(admin::token(&command, &load()?))?,
         Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
         Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, std::env::vars())?)?,
+        Command::Openapi(args) => openapi::run(&args)?,
         Command::Doctor => return runtime()?.block_on(doctor::run(file, std::env::vars())),
         Command::Index(args) => {
             let parse = ParseCommand { executable: executable()?, args: vec!["parse".into()] };

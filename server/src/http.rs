@@ -1,13 +1,16 @@
 //! The HTTP surface: [`router`] is the table, [`serve`] runs it.
 
+pub mod body;
 pub mod challenge;
 pub mod client_address;
 mod connections;
+pub mod entrance;
 pub mod health;
 pub mod names;
 pub mod problem;
 pub mod request_id;
 pub mod router;
+pub mod v1;
 pub mod well_known;
 
 use std::sync::Arc;

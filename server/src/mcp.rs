@@ -20,10 +20,8 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::app::App;
+use crate::http::body::MAX_BODY_BYTES;
 use handler::Handler;
-
-/// The largest message that is read.
-pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// The longest repository name.
 const MAX_REPOSITORY_NAME: usize = 100;

@@ -3,4 +3,5 @@
 mod credentials;
 mod ending;
 mod jwt;
+mod rest;
 mod surface;

@@ -11,6 +11,7 @@ pub mod graph;
 pub mod ids;
 pub mod join;
 pub mod operation;
+pub mod policy;
 pub mod principal;
 pub mod provenance;
 pub mod rung;

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sync_core::principal::Scope;
+use sync_core::policy::Operation;
 
 use super::arguments::{self, Parameter};
 use super::envelope::Answer;
@@ -35,8 +35,6 @@ pub struct Tool {
     pub output_schema: Map<String, Value>,
     /// What a call may do.
     pub hints: Hints,
-    /// What a credential needs for the tool to be listed and called.
-    pub scope: Scope,
     call: Call,
 }
 
@@ -57,6 +55,11 @@ pub struct Hints {
 type Call = for<'a> fn(&'a dyn Answers, &'a Asker, &'a Map<String, Value>) -> BoxFuture<'a, Result<Value, AnswerError>>;
 
 impl Tool {
+    /// Its row in the table of who may do what; what may not be called is not listed either.
+    pub fn operation(&self) -> Operation {
+        Operation::of_mcp("mcp.tools/call", Some(self.name))
+    }
+
     /// Checks the arguments, asks, and gives the answer as one JSON object. Whatever comes back, answer or error, has
     /// its audit row committed, unless the row could not be (then the asker's ledger says so).
     pub async fn call(
@@ -186,7 +189,6 @@ fn tool<T: JsonSchema>(
         input_schema: arguments::schema(parameters),
         output_schema: schema::result::<T>(),
         hints,
-        scope: Scope::GraphRead,
         call,
     }
 }

@@ -4,6 +4,9 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::json;
 use sync_core::ids::RequestId;
+use sync_store::{Outcome, StoreError};
+
+use crate::audit::Failure;
 
 /// What went wrong with a request, for a person and for a program.
 #[derive(Debug, Clone)]
@@ -38,6 +41,32 @@ impl Problem {
     pub fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
         self.header = Some((name, value.into()));
         self
+    }
+
+    /// What was named is not there: it never was, or is another organization's, or may not be read, which is all the
+    /// same. Made of nothing that was given, so that these are the same bytes.
+    pub fn not_found(what: &'static str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("There is no such {what} that you may see."),
+            format!("Check the id; list what you may see of each {what} first."),
+        )
+    }
+
+    /// An argument that cannot be taken: which, and what is allowed.
+    pub fn invalid_argument(argument: &str, allowed: impl std::fmt::Display) -> Self {
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "invalid_argument",
+            format!("`{argument}` is not as it has to be: allowed is {allowed}."),
+            format!("Send `{argument}` as {allowed}."),
+        )
+    }
+
+    /// What is asked cannot be done as things stand.
+    pub fn conflict(code: &'static str, detail: impl Into<String>, next_step: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail, next_step)
     }
 
     /// The store is down or slow.
@@ -87,5 +116,47 @@ impl Problem {
             headers.insert(name, value);
         }
         response
+    }
+}
+
+impl Failure for Problem {
+    fn code(&self) -> &'static str {
+        self.code
+    }
+
+    fn outcome(&self) -> Outcome {
+        if self.status.is_server_error() { Outcome::Error } else { Outcome::Refused }
+    }
+
+    fn unavailable() -> Self {
+        Self::unavailable()
+    }
+
+    fn internal() -> Self {
+        Self::internal()
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::Unavailable(_) => {
+                tracing::warn!(%error, "the store is unavailable");
+                Self::unavailable()
+            }
+            StoreError::NotFound(_) => Self::not_found("thing"),
+            StoreError::Conflict(rule) => {
+                tracing::info!(rule, "the store refused a row");
+                Self::conflict(
+                    "conflict",
+                    "What is asked does not go together with what is there.",
+                    "Look at what is there, then ask again.",
+                )
+            }
+            StoreError::Refused(_) | StoreError::Bug(_) => {
+                tracing::error!(%error, "the store failed");
+                Self::internal()
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use sync_core::ids::RequestId;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
-use super::{health, problem::Problem, request_id, well_known};
+use super::{health, problem::Problem, request_id, v1, well_known};
 use crate::app::App;
 use crate::mcp;
 
@@ -23,6 +23,7 @@ pub fn router(app: &Arc<App>) -> Router {
     let public = Router::new()
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
+        .route("/openapi.json", get(openapi))
         .route(well_known::PREFIX, metadata())
         .route("/.well-known/oauth-protected-resource/mcp", metadata())
         .route(
@@ -38,6 +39,8 @@ pub fn router(app: &Arc<App>) -> Router {
     Router::new()
         .merge(public)
         .merge(agents)
+        // Every operation of `/v1` goes one way, see http/v1/endpoint.rs.
+        .merge(v1::router(app))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         // Layers, the last added is met first:
@@ -51,12 +54,17 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(from_fn_with_state(app.clock.clone(), request_id::assign))
 }
 
+/// What `/v1` offers, for whoever wants to know; neither private nor audited.
+async fn openapi() -> impl axum::response::IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")], v1::openapi::text())
+}
+
 async fn not_found(request: Request) -> Response {
     Problem::new(
         StatusCode::NOT_FOUND,
         "not_found",
         "Nothing is served at this path.",
-        "Agents connect to /mcp; health is at /livez and /readyz.",
+        "Agents connect to /mcp; /openapi.json names what /v1 serves; health is at /livez and /readyz.",
     )
     .response(request.extensions().get::<RequestId>().copied())
 }

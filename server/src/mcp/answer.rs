@@ -8,11 +8,13 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode, header};
 use serde_json::{Value, json};
+use sync_core::policy::{self, Operation};
 use sync_store::Outcome;
 
 use super::message::{Message, NotAMessage};
 use super::{Door, REVISIONS, reply};
 use crate::audit::{Asker, LedgerState};
+use crate::http::{challenge, well_known};
 
 /// Longer than any answer takes; what the MCP library does beyond it is not waited for.
 const REPLY_BUDGET: Duration = Duration::from_secs(5);
@@ -39,7 +41,9 @@ pub(super) async fn answer(door: Door, mut asker: Asker, parts: Parts, bytes: By
         }
     };
     asker.door = message.door;
-    let refused = said_twice(&parts, &message).or_else(|| unsupported_version(&parts, &message));
+    let refused = said_twice(&parts, &message)
+        .or_else(|| unsupported_version(&parts, &message))
+        .or_else(|| not_permitted(&door, &asker, &message));
     let told = match refused {
         Some(told) => told,
         None => ask_library(&door, &asker, parts, &message).await,
@@ -73,6 +77,17 @@ fn unsupported_version(parts: &Parts, message: &Message) -> Option<Response> {
     let data = json!({ "supported": supported, "requested": requested });
     let id = message.id.as_ref();
     Some(reply::error(StatusCode::BAD_REQUEST, id, reply::UNSUPPORTED_VERSION, &message_text, Some(data)))
+}
+
+/// What was asked may need more than being let in. A tool that may not be called is unknown to its caller: that is the
+/// handler's to say.
+fn not_permitted(door: &Door, asker: &Asker, message: &Message) -> Option<Response> {
+    if message.calls_a_tool() {
+        return None;
+    }
+    let denied = policy::decide(&asker.principal, Operation::of_mcp(message.door, message.question)).err()?;
+    let metadata = well_known::address(&door.app.public_url, "/mcp");
+    Some(challenge::denied(&metadata, denied).response(Some(asker.request_id)))
 }
 
 async fn ask_library(door: &Door, asker: &Asker, mut parts: Parts, message: &Message) -> Response {

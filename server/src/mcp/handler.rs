@@ -14,6 +14,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
+use sync_core::policy;
 
 use super::guard::guarded;
 use super::{REVISIONS, prompts, resources, surface};
@@ -73,7 +74,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let asker = asker(&context)?;
         only_page(page.as_ref())?;
-        let visible = LISTED.iter().filter(|(known, _)| asker.principal.has(known.scope));
+        let visible = LISTED.iter().filter(|(known, _)| policy::decide(&asker.principal, known.operation()).is_ok());
         let mut result = ListToolsResult::with_all_items(visible.map(|(_, tool)| tool.clone()).collect())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private);
@@ -84,10 +85,12 @@ impl ServerHandler for Handler {
     async fn call_tool(&self, call: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
         let asker = asker(&context)?;
         // A tool that the credential may not call is not listed, and is as unknown as one that does not exist.
-        let known = tools::find(&call.name).filter(|known| asker.principal.has(known.scope)).ok_or_else(|| {
-            let name = sync_core::text::shown(&call.name, 80);
-            ErrorData::invalid_params(format!("unknown tool `{name}`; tools/list names them"), None)
-        })?;
+        let known = tools::find(&call.name)
+            .filter(|known| policy::decide(&asker.principal, known.operation()).is_ok())
+            .ok_or_else(|| {
+                let name = sync_core::text::shown(&call.name, 80);
+                ErrorData::invalid_params(format!("unknown tool `{name}`; tools/list names them"), None)
+            })?;
         let arguments = call.arguments.unwrap_or_default();
         let answer = guarded(async { Ok(known.call(self.app.answers.as_ref(), &asker, &arguments).await) })
             .await

@@ -7,7 +7,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::tx::SystemTx;
+use crate::tx::{SystemTx, Tx};
 
 /// Whether an organization is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,18 @@ impl SystemTx {
                 .fetch_all(self.connection())
                 .await?;
         rows.into_iter().map(OrganizationRow::read).collect()
+    }
+}
+
+impl Tx {
+    /// The organization that this transaction is of.
+    pub async fn own_organization(&mut self) -> Result<Organization, StoreError> {
+        sqlx::query_as::<_, OrganizationRow>(
+            "SELECT id, slug, state FROM routing.organizations WHERE id = sync.current_organization()",
+        )
+        .fetch_one(self.connection())
+        .await?
+        .read()
     }
 }
 

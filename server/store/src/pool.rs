@@ -95,6 +95,19 @@ impl Store {
         Ok(Tx { inner, organization: principal.organization, readable: principal.readable.clone(), writer: false })
     }
 
+    /// A transaction that changes a few rows within a request: READ COMMITTED, so that it sees what was committed while
+    /// it waited for a row, with the time limit of a reader.
+    pub async fn begin_change(&self, principal: &Principal) -> Result<Tx, StoreError> {
+        let inner = self
+            .pool
+            .begin_with(AssertSqlSafe(format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL sync.organization = '{}'",
+                principal.organization.uuid()
+            )))
+            .await?;
+        Ok(Tx { inner, organization: principal.organization, readable: principal.readable.clone(), writer: false })
+    }
+
     /// A writer's transaction for swaps and joins: READ COMMITTED, so that it sees what was committed while it waited
     /// for a repository's lock, and long statements allowed.
     pub async fn begin_write(&self, principal: &Principal) -> Result<Tx, StoreError> {

@@ -1,0 +1,64 @@
+//! Bodies of requests, within bounds of size and time.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use futures::StreamExt as _;
+use http::{HeaderMap, StatusCode, header};
+
+use super::problem::Problem;
+
+/// The largest body of a message or an operation that is read.
+pub const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// How long a client may take to send its body.
+const BUDGET: Duration = Duration::from_secs(10);
+
+/// How much of a body that is too long is read before its sender is told.
+const MAX_DRAINED_BYTES: usize = 16 * MAX_BODY_BYTES;
+
+/// All of a body, or what is wrong with it.
+pub async fn read(body: Body) -> Result<Bytes, Problem> {
+    match tokio::time::timeout(BUDGET, collect(body)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(TooLong)) => Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "payload_too_large",
+            format!("The message is longer than {MAX_BODY_BYTES} bytes."),
+            "Send a shorter message.",
+        )),
+        Err(_elapsed) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "request_timeout",
+            "The message did not arrive in time.",
+            "Send it again.",
+        )),
+    }
+}
+
+/// Whether the head says that the body is JSON.
+pub fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.and_then(|kind| kind.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+struct TooLong;
+
+/// All of the body, if it is short enough. Of one that is not, some more is read and thrown away: a client that is
+/// still writing would see a broken connection instead of the reason.
+async fn collect(body: Body) -> Result<Bytes, TooLong> {
+    let mut chunks = body.into_data_stream();
+    let (mut kept, mut seen) = (Vec::new(), 0);
+    while let Some(chunk) = chunks.next().await {
+        // The connection broke: nobody will read what is said.
+        let Ok(chunk) = chunk else { break };
+        seen += chunk.len();
+        if seen <= MAX_BODY_BYTES {
+            kept.extend_from_slice(&chunk);
+        } else if seen > MAX_DRAINED_BYTES {
+            break;
+        }
+    }
+    if seen > MAX_BODY_BYTES { Err(TooLong) } else { Ok(Bytes::from(kept)) }
+}

@@ -1,0 +1,182 @@
+//! What every request of a principal passes, whether it is a message of MCP or an operation of REST: is it addressed to
+//! us, who asks, may they. Whatever ends here is counted (nobody's) or written down (a principal's).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, header};
+use sync_core::ids::RequestId;
+use sync_core::policy::{self, Operation};
+use sync_core::principal::{Principal, Scope};
+use sync_store::{Outcome, Protocol};
+use tokio::time::{Instant, timeout_at};
+
+use super::names::Foreign;
+use super::problem::Problem;
+use super::{challenge, client_address, well_known};
+use crate::app::App;
+use crate::audit::{Asker, AuditLedger, TOTAL_BUDGET};
+use crate::identity::NotAuthenticated;
+
+/// A request as far as it is known before its body.
+pub struct Entrance {
+    /// The service.
+    pub app: Arc<App>,
+    /// How the request came in.
+    pub protocol: Protocol,
+    /// Its id.
+    pub request_id: RequestId,
+    /// When its budget began.
+    pub began: Instant,
+    client_ip: Option<IpAddr>,
+    /// Where a client learns who issues tokens for what it asked.
+    metadata: String,
+}
+
+/// A request that goes no further.
+pub enum Turned {
+    /// With this response, which is counted or written down already.
+    Away(Response),
+    /// Nothing is known of the credential, since the store cannot be asked: how that is said is the protocol's matter.
+    Unavailable,
+}
+
+impl Entrance {
+    /// Of a request to the protected resource at that path (`/mcp`), or what turns it away before anyone asks who it
+    /// is from.
+    pub fn of(app: &Arc<App>, protocol: Protocol, parts: &Parts, resource: &str) -> Result<Self, Response> {
+        let entrance = Self {
+            request_id: parts.extensions.get().copied().unwrap_or_else(|| RequestId::at(app.clock.now())),
+            client_ip: client_address::of(&parts.headers, &parts.extensions, app.config.forwarded_hops),
+            metadata: well_known::address(&app.public_url, resource),
+            began: Instant::now(),
+            app: app.clone(),
+            protocol,
+        };
+        match app.names.check(&parts.headers, &parts.uri) {
+            Ok(()) => Ok(entrance),
+            Err(foreign) => Err(entrance.turn_away(foreign_problem(foreign))),
+        }
+    }
+
+    /// Who asks. `wanted` is the scope of the challenge where nobody does; `action` is what is written down of a
+    /// credential that is good for nothing any more. The credential goes no further than this: into no handler, no
+    /// library and no log.
+    pub async fn principal(
+        &self,
+        headers: &mut HeaderMap,
+        wanted: Scope,
+        action: &'static str,
+    ) -> Result<Principal, Turned> {
+        let refused = match self.authenticate(headers).await {
+            Ok(principal) => return Ok(principal),
+            Err(NotAuthenticated::Unavailable) => return Err(Turned::Unavailable),
+            Err(NotAuthenticated::Missing) => {
+                return Err(Turned::Away(self.turn_away(challenge::missing(&self.metadata, wanted))));
+            }
+            Err(NotAuthenticated::Refused(refused)) => refused,
+        };
+        let told = challenge::refused(&self.metadata, wanted, &refused.description);
+        let problem = Problem { code: refused.code, ..told };
+        Err(Turned::Away(match refused.principal {
+            None => self.turn_away(problem),
+            Some(principal) => self.refuse(principal, action, problem).await,
+        }))
+    }
+
+    /// Whether the principal may do this at all, by the one table; where not, that is written down as `action`.
+    pub async fn permit(
+        &self,
+        principal: &Principal,
+        operation: Operation,
+        action: &'static str,
+    ) -> Result<(), Response> {
+        match policy::decide(principal, operation) {
+            Ok(()) => Ok(()),
+            Err(denied) => {
+                let problem = challenge::denied(&self.metadata, denied);
+                Err(self.refuse(principal.clone(), action, problem).await)
+            }
+        }
+    }
+
+    /// Answers a request of no organization: counted, not written down.
+    pub fn turn_away(&self, problem: Problem) -> Response {
+        self.app.refusals.count(self.protocol, self.client_ip, problem.code);
+        problem.response(Some(self.request_id))
+    }
+
+    /// Refuses a request of a known principal, which is written down first.
+    pub async fn refuse(&self, principal: Principal, action: &'static str, problem: Problem) -> Response {
+        let asker = self.asker(principal, action, None);
+        let (app, request_id) = (self.app.clone(), self.request_id);
+        self.detached(async move {
+            match app.auditor.record(&asker, None, None, Outcome::Refused, Some(problem.code)).await {
+                Ok(()) => problem.response(Some(request_id)),
+                Err(_unrecorded) => Problem::unavailable().response(Some(request_id)),
+            }
+        })
+        .await
+    }
+
+    /// The principal as the one who asks this. `door` is the audit row's action, or its first part.
+    pub fn asker(&self, principal: Principal, door: &'static str, pinned_repository: Option<Arc<str>>) -> Asker {
+        Asker {
+            principal: Arc::new(principal),
+            request_id: self.request_id,
+            protocol: self.protocol,
+            door,
+            began: self.began,
+            client_ip: self.client_ip,
+            pinned_repository,
+            ledger: AuditLedger::default(),
+        }
+    }
+
+    /// Works on to the end whether the connection lives or not: an answer that was made is written down, and the
+    /// database sees no transaction dropped halfway.
+    pub async fn detached(&self, work: impl Future<Output = Response> + Send + 'static) -> Response {
+        let request_id = self.request_id;
+        match self.app.work.spawn(tracing::Instrument::in_current_span(work)).await {
+            Ok(response) => response,
+            Err(error) => {
+                tracing::error!(%error, "work on a request ended early");
+                Problem::internal().response(Some(request_id))
+            }
+        }
+    }
+
+    async fn authenticate(&self, headers: &mut HeaderMap) -> Result<Principal, NotAuthenticated> {
+        let given: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().cloned().collect();
+        headers.remove(header::AUTHORIZATION);
+        let credential = match given.as_slice() {
+            [] => None,
+            [one] => Some(one.as_bytes()),
+            // Which of two would count? Neither: empty text is no credential.
+            _ => Some(&b""[..]),
+        };
+        let authenticated = self.app.authenticator.authenticate(credential);
+        match timeout_at(self.began + TOTAL_BUDGET, authenticated).await {
+            Ok(authenticated) => authenticated,
+            Err(_elapsed) => Err(NotAuthenticated::Unavailable),
+        }
+    }
+}
+
+fn foreign_problem(foreign: Foreign) -> Problem {
+    let (code, detail, next_step) = match foreign {
+        Foreign::Host => (
+            "foreign_host",
+            "This service is not served under the name in the Host header.",
+            "Use its public address; the operator adds names with allowed_hosts.",
+        ),
+        Foreign::Origin => (
+            "foreign_origin",
+            "Web pages of the origin in the Origin header may not call this service.",
+            "Agents send no Origin; the operator adds origins with allowed_origins.",
+        ),
+    };
+    Problem::new(StatusCode::FORBIDDEN, code, detail, next_step)
+}

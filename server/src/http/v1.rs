@@ -1,0 +1,81 @@
+//! `/v1`: one file per operation, and the table of them. [`openapi`] describes them from their types.
+//!
+//! A new operation is
+//! 1. a row in `core/src/policy.rs` (who may, how the audit log calls it),
+//! 2. a file here with a type that is an [`endpoint::Endpoint`] (where it stands, what it takes, how it is described)
+//!    and an [`endpoint::Answer`] (what it does),
+//! 3. a line in [`ROUTES`],
+//! 4. `syncd openapi`, which writes `openapi/sync.v1.json` anew.
+//!
+//! Authentication, permission, the audit row, limits and everything that is said of a bad request are not its concern.
+
+pub mod endpoint;
+mod get_organization;
+mod input;
+pub mod openapi;
+pub mod words;
+
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+use futures::future::BoxFuture;
+use http::Method;
+use sync_core::policy::Operation;
+
+use crate::app::App;
+use endpoint::{Answer, Endpoint, Respond};
+
+/// Every operation, in the order of the OpenAPI file.
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![answer::<get_organization::GetOrganization>()]);
+
+/// Every operation.
+pub fn routes() -> &'static [Route] {
+    &ROUTES
+}
+
+/// One operation as the router and the description see it.
+pub struct Route {
+    /// Its row in the table of who may do what.
+    pub operation: Operation,
+    /// Its method.
+    pub method: Method,
+    /// Its path, with the names of its parts in braces.
+    pub path: &'static str,
+    serve: fn(Arc<App>, Request) -> BoxFuture<'static, Response>,
+    describe: fn(&mut openapi::Describer) -> serde_json::Value,
+}
+
+/// The routes of the service.
+pub fn router(app: &Arc<App>) -> Router {
+    let mut router = Router::new();
+    for route in routes() {
+        let Ok(method) = MethodFilter::try_from(route.method.clone()) else { continue };
+        let (app, serve) = (app.clone(), route.serve);
+        router = router.route(route.path, on(method, move |request: Request| serve(app, request)));
+    }
+    router
+}
+
+/// An operation of the usual kind.
+fn answer<E: Answer>() -> Route {
+    route::<E>(|app, request| Box::pin(endpoint::answer::<E>(app, request)))
+}
+
+/// An operation that makes its response itself.
+#[expect(dead_code, reason = "the export of the audit log will be the first such operation")]
+fn respond<E: Respond>() -> Route {
+    route::<E>(|app, request| Box::pin(endpoint::respond::<E>(app, request)))
+}
+
+fn route<E: Endpoint>(serve: fn(Arc<App>, Request) -> BoxFuture<'static, Response>) -> Route {
+    Route {
+        operation: E::OPERATION,
+        method: E::METHOD,
+        path: E::PATH,
+        serve,
+        describe: openapi::Describer::operation::<E>,
+    }
+}

@@ -1,0 +1,141 @@
+//! What a request gives to its operation: parts of the path, query, JSON body, each read strictly.
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, Path, Query, RawPathParams};
+use http::StatusCode;
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::endpoint::{Endpoint, Input, Nothing};
+use crate::http::body;
+use crate::http::problem::Problem;
+
+/// An operation's input, and the same as the one value that is digested in the audit row.
+pub(super) struct Given<E: Endpoint> {
+    pub(super) input: Input<E>,
+    pub(super) arguments: Value,
+}
+
+/// Reads all of it.
+pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<Given<E>, Problem> {
+    let mut arguments = Map::new();
+    let path = if Nothing::is::<E::Path>() {
+        nothing()?
+    } else {
+        let given = RawPathParams::from_request_parts(parts, &()).await.map_err(|_| Problem::not_found(E::SUBJECT))?;
+        let named = given.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+        arguments.insert("path".to_owned(), Value::Object(named));
+        // An id of another form is the id of nothing.
+        let path = Path::<E::Path>::from_request_parts(parts, &()).await;
+        path.map(|Path(path)| path).map_err(|_| Problem::not_found(E::SUBJECT))?
+    };
+    let query = parts.uri.query().unwrap_or_default();
+    if !query.is_empty() {
+        let pairs = url::form_urlencoded::parse(query.as_bytes());
+        arguments.insert("query".to_owned(), pairs.map(|(name, value)| json!([name, value])).collect());
+    }
+    let query = Query::<E::Query>::try_from_uri(&parts.uri);
+    let query = query.map(|Query(query)| query).map_err(|rejection| bad_query(&rejection))?;
+    let body = if Nothing::is::<E::Body>() {
+        nothing()?
+    } else {
+        if !body::is_json(&parts.headers) {
+            return Err(not_json());
+        }
+        let bytes = body::read(body).await?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|error| bad_json(&error))?;
+        arguments.insert("body".to_owned(), value.clone());
+        serde_json::from_value(value).map_err(|error| bad_body(&error))?
+    };
+    let arguments = Value::Object(arguments);
+    if holds_nul(&arguments) {
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_argument",
+            "A text of the request holds the character NUL, which none may hold.",
+            "Send it without.",
+        ));
+    }
+    Ok(Given { input: Input { path, query, body }, arguments })
+}
+
+/// The value of a part that an operation does not have.
+fn nothing<T: DeserializeOwned>() -> Result<T, Problem> {
+    serde_json::from_value(json!({})).map_err(|error| {
+        tracing::error!(%error, "a part without members has members");
+        Problem::internal()
+    })
+}
+
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(members) => members.iter().any(|(name, value)| name.contains('\0') || holds_nul(value)),
+        _ => false,
+    }
+}
+
+fn bad_query(rejection: &axum::extract::rejection::QueryRejection) -> Problem {
+    let reason = std::error::Error::source(rejection).map_or_else(|| rejection.to_string(), ToString::to_string);
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "invalid_argument",
+        format!("The query cannot be taken: {}.", sync_core::text::shown(&reason, 200)),
+        "Correct the parameter; /openapi.json names each and what it may be.",
+    )
+}
+
+fn not_json() -> Problem {
+    Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        "The body of this operation is application/json.",
+        "Send `Content-Type: application/json`.",
+    )
+}
+
+fn bad_json(error: &serde_json::Error) -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "invalid_json",
+        format!("The body is not JSON: it ends to be at line {}, column {}.", error.line(), error.column()),
+        "Send one JSON object.",
+    )
+}
+
+/// What a member holds is not repeated: it may be a secret that stands in a wrong place.
+fn bad_body(error: &serde_json::Error) -> Problem {
+    let reason = error.to_string();
+    let reason = match (reason.find('"'), reason.rfind('"')) {
+        (Some(from), Some(to)) if from < to => format!("{}…{}", &reason[..=from], &reason[to..]),
+        _ => reason,
+    };
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "invalid_body",
+        format!("The body cannot be taken: {}.", sync_core::text::shown(&reason, 200)),
+        "Correct the member; /openapi.json names each and what it may be.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[test]
+    fn what_a_member_held_is_not_repeated() {
+        #[derive(Debug, Deserialize)]
+        struct Body {
+            #[expect(dead_code, reason = "only its type matters")]
+            count: u32,
+        }
+        let error = serde_json::from_value::<Body>(json!({ "count": "s3cret \" word" })).unwrap_err();
+        let told = bad_body(&error);
+        assert!(!told.detail.contains("s3cret") && told.detail.contains("expected u32"), "{}", told.detail);
+        assert!(holds_nul(&json!({ "a": ["b", { "c\0": 1 }] })) && !holds_nul(&json!({ "a": ["b", 1, null] })));
+    }
+}
