@@ -59,7 +59,7 @@ fn found(snapshot: &Snapshot) -> BTreeSet<String> {
     all
 }
 
-fn as_marked(name: &str, comment: &str) -> Snapshot {
+pub(super) fn as_marked(name: &str, comment: &str) -> Snapshot {
     let root = fixture(name);
     let snapshot = snapshot_of(&root, &[]);
     let (marked, found) = (marked(&root, &snapshot, comment), found(&snapshot));

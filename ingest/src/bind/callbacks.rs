@@ -91,7 +91,9 @@ impl Evaluator<'_, '_> {
                 && parsed.name(name) == "then"
             {
                 let promised = self.expr(file, promise);
-                if promised.vendors().any(|vendor| vendor.chain.is_empty()) {
+                // `import("./module").then((module) => …)`
+                let is_module = matches!(promised, Value::Module(_));
+                if is_module || promised.vendors().any(|vendor| vendor.chain.is_empty()) {
                     return self.walk(promised, file, steps);
                 }
             }

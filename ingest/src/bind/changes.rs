@@ -28,6 +28,8 @@ pub(super) struct Changes {
     bindings: HashMap<BindingId, Vec<Change>>,
     /// Of object literals that a name of the file stands for.
     objects: HashMap<ExprId, Vec<Change>>,
+    /// What is assigned to members of functions of the file, in its order.
+    functions: HashMap<FunctionId, Vec<(Name, ExprId)>>,
     /// Of globals: `fetch = …`, `globalThis.fetch = …`.
     globals: Vec<(Name, ExprId)>,
     /// Objects and members that something is assigned to, and what, where the object may be a client.
@@ -93,13 +95,30 @@ impl Changes {
         let Some(it) = parsed.bindings.get(binding as usize) else { return };
         let initial = match &it.origin {
             Origin::Value(value, steps) if steps.is_empty() => Some(*value),
+            Origin::Function(function) => {
+                self.add_to_function(*function, change);
+                None
+            }
             _ => None,
         };
         for value in initial.into_iter().chain(it.writes.iter().map(|write| write.value)) {
             let value = bare(parsed, value);
+            if let Expr::Function(function) = *parsed.expr(value) {
+                self.add_to_function(function, change);
+            }
             if matches!(parsed.expr(value), Expr::Object(_)) {
                 self.objects.entry(value).or_default().push(change.clone());
             }
+        }
+    }
+}
+
+impl Changes {
+    fn add_to_function(&mut self, function: FunctionId, change: &Change) {
+        if let Change::Member(path, write) = change
+            && let [Some(name)] = path.as_slice()
+        {
+            self.functions.entry(function).or_default().push((*name, write.value));
         }
     }
 }
@@ -168,6 +187,17 @@ impl Evaluator<'_, '_> {
     /// The changes that a file makes to an object literal of its own.
     pub(super) fn changes_of_object(&mut self, file: FileId, object: ExprId) -> Vec<Change> {
         self.changes_in(file).objects.get(&object).cloned().unwrap_or_default()
+    }
+
+    /// A member that the file of a function assigns to it; the last one counts.
+    pub(super) fn member_of_function(&mut self, file: FileId, function: FunctionId, name: &str) -> Value {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        let assigned = changes.functions.get(&function).into_iter().flatten();
+        match assigned.rev().find(|(key, _)| parsed.name(*key) == name) {
+            Some((_, value)) => self.expr(file, *value),
+            None => Value::Unknown,
+        }
     }
 
     /// The changes that a file makes to members of a name of its own.

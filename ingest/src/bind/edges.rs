@@ -9,46 +9,98 @@ use super::value::{FileId, Value};
 use crate::language::Family;
 use crate::parse::{Expr, ExprId, Origin, ParsedFile, SymbolIndex};
 
+/// What is called.
+enum Called {
+    /// Functions and classes of the repository.
+    Known(BTreeSet<(String, FileId)>),
+    /// Something that nobody knows.
+    Unknown,
+    /// Something that is not of the repository, or that is not called here.
+    Elsewhere,
+}
+
 impl Evaluator<'_, '_> {
-    /// Resolved calls and calls of unknown targets of a file.
+    /// Resolved calls and calls of unknown targets of a file: those written as calls, then those that are not.
     pub(super) fn edges(&mut self, file: FileId) -> (Vec<Edge>, Vec<Unresolved>) {
         let parsed = self.world.file(file).parsed;
+        let written = parsed.calls.iter().filter_map(|call| match parsed.expr(call.expr) {
+            Expr::Call { callee, .. } => Some((*callee, call.symbol, call.line)),
+            _ => None,
+        });
+        let implicit = parsed.implicit.iter().map(|call| (call.callee, call.symbol, call.line));
         let mut edges = Vec::new();
         let mut unresolved = Vec::new();
-        for call in &parsed.calls {
-            let Expr::Call { callee, .. } = parsed.expr(call.expr) else { continue };
-            let value = self.expr(file, *callee);
-            let mut targets = BTreeSet::new();
-            for alternative in value.alternatives() {
-                let (there, symbol) = match alternative {
-                    Value::Function(there, function) => {
-                        (*there, self.world.file(*there).parsed.functions[*function as usize].symbol)
+        for (callee, symbol, line) in written.chain(implicit) {
+            let from = from(parsed, symbol);
+            match self.called_in(file, callee) {
+                Called::Known(targets) => {
+                    for (to, there) in targets {
+                        let via = self.via(file, callee, there);
+                        edges.push(Edge { from: from.clone(), to, line, via: via.to_owned() });
                     }
-                    // `Type(value)` in Go says what a value is, and calls nothing.
-                    Value::Class(there, class) if self.world.file(*there).family != Family::Go => {
-                        (*there, self.world.file(*there).parsed.classes[*class as usize].symbol)
+                }
+                Called::Unknown => {
+                    if let Some(name) = self.unknown_callee(file, callee) {
+                        unresolved.push(Unresolved { name, from, line });
                     }
-                    _ => continue,
-                };
-                if symbol.is_some() {
-                    targets.insert((self.world.target(there, symbol), there));
                 }
-            }
-            let from = from(parsed, call.symbol);
-            if targets.is_empty() {
-                if let (Value::Unknown | Value::Null | Value::Signature(..), Some(name)) =
-                    (&value, self.unknown_callee(file, *callee))
-                {
-                    unresolved.push(Unresolved { name, from, line: call.line });
-                }
-                continue;
-            }
-            for (to, there) in targets {
-                let via = self.via(file, *callee, there);
-                edges.push(Edge { from: from.clone(), to, line: call.line, via: via.to_owned() });
+                Called::Elsewhere => {}
             }
         }
         (edges, unresolved)
+    }
+
+    fn called_in(&mut self, file: FileId, callee: ExprId) -> Called {
+        let value = self.expr(file, callee);
+        let mut targets = self.targets_of(&value);
+        let parsed = self.world.file(file).parsed;
+        if targets.is_empty()
+            && let Expr::Member(object, name) = *parsed.expr(callee)
+        {
+            let name = parsed.name(name);
+            if matches!(name, "call" | "apply" | "bind") {
+                let function = self.expr(file, object);
+                let functions = self.targets_of(&function);
+                if !functions.is_empty() {
+                    // What is bound is called later.
+                    return if name == "bind" { Called::Elsewhere } else { Called::Known(functions) };
+                }
+            }
+            if let Some((there, given)) = self.given_member(file, object, name) {
+                let given = self.expr(there, given);
+                targets = self.targets_of(&given);
+            }
+        }
+        if let Some(named) = self.named(file, callee)
+            && (targets.is_empty() || named.is_made)
+        {
+            targets.insert((self.world.target(named.file, Some(named.symbol)), named.file));
+        }
+        match value {
+            _ if !targets.is_empty() => Called::Known(targets),
+            Value::Unknown | Value::Null | Value::Signature(..) => Called::Unknown,
+            _ => Called::Elsewhere,
+        }
+    }
+
+    fn targets_of(&self, value: &Value) -> BTreeSet<(String, FileId)> {
+        let mut targets = BTreeSet::new();
+        for alternative in value.alternatives() {
+            let (there, symbol) = match alternative {
+                Value::Function(there, function) => {
+                    (*there, self.world.file(*there).parsed.functions[*function as usize].symbol)
+                }
+                // `Type(value)` in Go says what a value is, and calls nothing.
+                Value::Class(there, class) if self.world.file(*there).family != Family::Go => {
+                    (*there, self.world.file(*there).parsed.classes[*class as usize].symbol)
+                }
+                _ => continue,
+            };
+            if symbol.is_some() {
+                targets.insert((self.world.target(there, symbol), there));
+            }
+        }
+        targets
     }
 
     /// The name that is called, unless it is plainly not of this repository: a global, or out of a package.
@@ -79,7 +131,7 @@ impl Evaluator<'_, '_> {
                     }
                     return Some(parsed.name(name.unwrap_or(it.name)).to_owned());
                 }
-                Expr::This(_) | Expr::Super(_) => return Some(parsed.name(name?).to_owned()),
+                Expr::This(_) | Expr::Super(_) | Expr::Own(_) => return Some(parsed.name(name?).to_owned()),
                 _ => return None,
             }
         }
@@ -97,7 +149,7 @@ impl Evaluator<'_, '_> {
                     at = *object;
                 }
                 Expr::Await(value) | Expr::Guarded(value) | Expr::Cast(value, _) => at = *value,
-                Expr::This(_) | Expr::Super(_) => return "this",
+                Expr::This(_) | Expr::Super(_) | Expr::Own(_) => return "this",
                 Expr::Import(specifier) | Expr::Require(specifier) => {
                     // A path leads through modules; that is no re-export.
                     let is_path = here.family == Family::Rust;
@@ -118,6 +170,12 @@ impl Evaluator<'_, '_> {
                                 "reexport"
                             }
                         }
+                        // `const module = require("./module")`
+                        Origin::Value(value, _) if is_of_a_module(here.parsed, *value) => {
+                            direct = false;
+                            at = *value;
+                            continue;
+                        }
                         Origin::Value(value, steps)
                             if steps.is_empty()
                                 && matches!(here.parsed.expr(*value), Expr::This(_) | Expr::Super(_)) =>
@@ -133,6 +191,19 @@ impl Evaluator<'_, '_> {
         }
         "type"
     }
+}
+
+/// Whether a value is a module, or a member of one.
+pub(super) fn is_of_a_module(parsed: &ParsedFile, expr: ExprId) -> bool {
+    let mut at = expr;
+    for _ in 0..100 {
+        match parsed.expr(at) {
+            Expr::Member(value, _) | Expr::Await(value) => at = *value,
+            Expr::Require(_) | Expr::Import(_) => return true,
+            _ => return false,
+        }
+    }
+    false
 }
 
 fn from(parsed: &ParsedFile, symbol: Option<SymbolIndex>) -> String {

@@ -14,7 +14,9 @@ use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::catalog::Catalog;
 use crate::language::Family;
-use crate::parse::{Argument, BindingId, ClassId, ExportValue, Expr, ExprId, FunctionId, Name, Origin, Step};
+use crate::parse::{
+    Argument, BindingId, ClassId, ExportValue, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step,
+};
 use crate::pins::Pins;
 
 /// Values in values, followed this far. Frames are small; this bounds the stack as well.
@@ -170,7 +172,19 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             | Expr::Index(_) => Value::Unknown,
             Expr::Null => Value::Null,
             Expr::Binding(binding) => self.binding(file, *binding),
+            // What a file exports in the way of CommonJS it may use itself.
+            Expr::Global(name) if parsed.name(*name) == "exports" && exports_by_assigning(parsed) => {
+                Value::Module(file)
+            }
             Expr::Global(name) => Value::Global(parsed.name(*name).into()),
+            Expr::Member(object, name)
+                if parsed.name(*name) == "exports"
+                    && matches!(parsed.expr(*object), Expr::Global(name) if parsed.name(*name) == "module")
+                    && exports_by_assigning(parsed) =>
+            {
+                self.export(file, "=", 0).unwrap_or(Value::Module(file))
+            }
+            Expr::Own(object) => Value::Object(file, *object),
             Expr::This(Some(class)) => Value::Instance(file, *class),
             Expr::Super(class) => {
                 let extends = class.and_then(|class| parsed.classes.get(class as usize)).and_then(|it| it.extends);
@@ -296,12 +310,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         let world = self.world;
         let here = world.file(file);
         let target = here.targets.get(&specifier).copied();
-        let mocked = here
-            .parsed
-            .mocks
-            .iter()
-            .any(|mock| *mock == specifier || (target.is_some() && here.targets.get(mock).copied() == target));
-        if mocked {
+        if self.is_mocked(file, specifier) {
             return Value::Unknown;
         }
         if let Some(own) = here.published.get(&specifier)
@@ -325,6 +334,14 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 None => self.named_export(target, name),
             },
         }
+    }
+
+    /// Whether a file puts something else in the place of a module.
+    pub(super) fn is_mocked(&self, file: FileId, specifier: Name) -> bool {
+        let here = self.world.file(file);
+        let target = here.targets.get(&specifier);
+        let is_it = |mock: &Name| *mock == specifier || (target.is_some() && here.targets.get(mock) == target);
+        here.parsed.mocks.iter().any(is_it)
     }
 
     /// A name of a module that is not of the repository, as seen from a file.
@@ -393,6 +410,11 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             ExportValue::From { .. } | ExportValue::Unknown => Some(Value::Unknown),
         }
     }
+}
+
+/// Whether a file is a module of CommonJS: `exports` and `module` are no variables of a script in a page.
+fn exports_by_assigning(parsed: &ParsedFile) -> bool {
+    parsed.exports.iter().any(|export| matches!(export.value, ExportValue::Expr(_) | ExportValue::Binding(_)))
 }
 
 /// The same value one step further, where it is a vendor's.

@@ -6,7 +6,7 @@ use super::eval::{DEEPEST, Evaluator, Question, stepped};
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::language::Family;
-use crate::parse::{ClassId, Expr, ExprId, MemberKind, Name, Property};
+use crate::parse::{ClassId, Expr, ExprId, FunctionId, MemberKind, Name, Property};
 
 impl Evaluator<'_, '_> {
     /// A member of a value.
@@ -63,6 +63,7 @@ impl Evaluator<'_, '_> {
             Value::Module(file) => self.named_export(*file, name),
             Value::Instance(file, class) => self.class_member(*file, *class, name, false),
             Value::Class(file, class) => self.class_member(*file, *class, name, true),
+            Value::Function(file, function) => self.function_member(*file, *function, name),
             Value::Object(file, expr) => self.property(*file, *expr, name),
             Value::Typed(file, ty) => self.type_member(*file, *ty, name),
             _ => Value::Unknown,
@@ -116,6 +117,20 @@ impl Evaluator<'_, '_> {
             }
         }
         found
+    }
+
+    /// `function f() {}; f.member = …`, also where the function is all that its module exports.
+    fn function_member(&mut self, file: FileId, function: FunctionId, name: &str) -> Value {
+        let member = self.member_of_function(file, function, name);
+        if member.is_known() || name == "=" || self.world.definition(file, "=").is_none() {
+            return member;
+        }
+        match self.export(file, "=", 0) {
+            Some(Value::Function(there, whole)) if (there, whole) == (file, function) => {
+                self.export(file, name, 0).unwrap_or(Value::Unknown)
+            }
+            _ => member,
+        }
     }
 
     pub(super) fn class_member(&mut self, file: FileId, class: ClassId, name: &str, is_static: bool) -> Value {

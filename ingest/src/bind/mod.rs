@@ -15,6 +15,7 @@ mod keys;
 mod libraries;
 mod made;
 mod members;
+mod named;
 mod operation;
 mod parameters;
 mod pinned;

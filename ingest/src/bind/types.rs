@@ -3,7 +3,7 @@
 use super::eval::{Evaluator, Question};
 use super::value::{FileId, Value, Vendor};
 use crate::language::Family;
-use crate::parse::{BindingId, ExportValue, Expr, Name, Origin, Step, Type, TypeId, TypeRoot};
+use crate::parse::{BindingId, ExportValue, Expr, Name, Origin, Property, Step, Type, TypeId, TypeRoot};
 
 impl Evaluator<'_, '_> {
     /// What a value of a type is. A client of a vendor is not bound to a place yet: see [`Evaluator::declared`].
@@ -36,7 +36,10 @@ impl Evaluator<'_, '_> {
                 }
                 value
             }
-            Some(Type::Reference(TypeRoot::Binding(binding), path, _)) => self.named_type(file, *binding, path),
+            Some(Type::Reference(TypeRoot::Binding(binding), path, _)) => {
+                let path = self.texts(file, path);
+                self.named_type(file, *binding, &path)
+            }
             Some(Type::Reference(TypeRoot::Import(specifier), path, _)) => match path.split_first() {
                 Some((name, path)) => {
                     let (name, path) = (parsed.name(*name), self.texts(file, path));
@@ -47,8 +50,13 @@ impl Evaluator<'_, '_> {
             Some(Type::Reference(TypeRoot::Global(name), path, arguments)) if path.is_empty() => {
                 let Some(first) = arguments.first().copied() else { return Value::Unknown };
                 match parsed.name(*name) {
-                    "Promise" | "PromiseLike" | "Awaited" | "Readonly" | "Partial" | "Required" | "Pick" | "Omit"
-                    | "NonNullable" | "Exclude" | "Extract" => self.ask(Question::Type(file, first)),
+                    "Promise" | "PromiseLike" | "Awaited" | "Readonly" | "Partial" | "Required" | "NonNullable"
+                    | "Exclude" | "Extract" => self.ask(Question::Type(file, first)),
+                    "Pick" | "Omit" => match self.ask(Question::Type(file, first)) {
+                        // Which members are left is looked at where one is taken.
+                        Value::Instance(..) | Value::Typed(..) | Value::Object(..) => Value::Typed(file, ty),
+                        value => value,
+                    },
                     "InstanceType" => {
                         let class = self.ask(Question::Type(file, first));
                         self.instance_of_type(&class)
@@ -101,24 +109,30 @@ impl Evaluator<'_, '_> {
     }
 
     /// The type that a name of a file stands for.
-    fn named_type(&mut self, file: FileId, binding: BindingId, path: &[Name]) -> Value {
+    fn named_type(&mut self, file: FileId, binding: BindingId, path: &[String]) -> Value {
         let parsed = self.world.file(file).parsed;
         let Some(it) = parsed.bindings.get(binding as usize) else { return Value::Unknown };
         match &it.origin {
-            Origin::Import { specifier, name } => {
-                let path = self.texts(file, path);
-                self.imported_type(file, *specifier, parsed.name(*name), &path)
-            }
+            Origin::Import { specifier, name } => self.imported_type(file, *specifier, parsed.name(*name), path),
             Origin::Class(class) if path.is_empty() => Value::Instance(file, *class),
             Origin::Type(ty) if path.is_empty() => self.ask(Question::Type(file, *ty)),
             // `const Stripe = require("stripe")` is a value, and its name is a type in the comments of JavaScript.
             Origin::Value(value, steps) => match (parsed.expr(*value), steps.as_slice()) {
-                (Expr::Require(specifier), []) => {
-                    let path = self.texts(file, path);
-                    self.imported_type(file, *specifier, "=", &path)
-                }
+                (Expr::Require(specifier), []) => self.imported_type(file, *specifier, "=", path),
                 (Expr::Require(specifier), [Step::Member(name)]) if path.is_empty() => {
                     self.imported_type(file, *specifier, parsed.name(*name), &[])
+                }
+                // A namespace of the language.
+                (Expr::Object(members), []) => {
+                    let Some((first, rest)) = path.split_first() else { return Value::Unknown };
+                    let member = members.iter().find_map(|member| match member {
+                        Property::Named(name, value) if parsed.name(*name) == first => Some(*value),
+                        _ => None,
+                    });
+                    match member.map(|value| parsed.expr(value)) {
+                        Some(Expr::Binding(member)) if *member != binding => self.named_type(file, *member, rest),
+                        _ => Value::Unknown,
+                    }
                 }
                 _ => Value::Unknown,
             },
@@ -138,19 +152,19 @@ impl Evaluator<'_, '_> {
             };
             return self.package_type(here.family, specifier, name);
         };
-        let name = match (name, path) {
-            ("*" | "=", [name, ..]) => name.as_str(),
-            (name, _) => name,
+        let (name, path) = match (name, path) {
+            ("*" | "=", [name, path @ ..]) => (name.as_str(), path),
+            (name, path) => (name, path),
         };
         let Some(definition) = self.world.definition(target, name) else { return Value::Unknown };
         let there = self.world.file(definition.file);
         match there.parsed.exports[definition.export].value {
-            ExportValue::Binding(binding) => self.named_type(definition.file, binding, &[]),
+            ExportValue::Binding(binding) => self.named_type(definition.file, binding, path),
             ExportValue::From { specifier, name } if !there.targets.contains_key(&specifier) => {
                 self.package_type(there.family, there.parsed.name(specifier), there.parsed.name(name))
             }
             ExportValue::Expr(expr) => match there.parsed.expr(expr) {
-                Expr::Class(class) => Value::Instance(definition.file, *class),
+                Expr::Class(class) if path.is_empty() => Value::Instance(definition.file, *class),
                 _ => Value::Unknown,
             },
             _ => Value::Unknown,
@@ -175,7 +189,22 @@ impl Evaluator<'_, '_> {
     /// A member of a value of which the type is declared.
     pub(super) fn type_member(&mut self, file: FileId, ty: TypeId, name: &str) -> Value {
         let parsed = self.world.file(file).parsed;
-        let Some(Type::Object(members, extends)) = parsed.types.get(ty as usize) else { return Value::Unknown };
+        let (members, extends) = match parsed.types.get(ty as usize) {
+            Some(Type::Object(members, extends)) => (members, extends),
+            Some(Type::Reference(TypeRoot::Global(picks), _, arguments)) => {
+                let keys = arguments.get(1).and_then(|keys| parsed.types.get(*keys as usize));
+                let (Some(whole), Some(Type::Object(keys, _))) = (arguments.first(), keys) else {
+                    return Value::Unknown;
+                };
+                let is_named = keys.iter().any(|(key, _)| parsed.name(*key) == name);
+                if is_named != (parsed.name(*picks) == "Pick") {
+                    return Value::Unknown;
+                }
+                let whole = self.ask(Question::Type(file, *whole));
+                return self.member(&whole, name);
+            }
+            _ => return Value::Unknown,
+        };
         if let Some((_, ty)) = members.iter().find(|(key, _)| parsed.name(*key) == name) {
             return self.ask(Question::Type(file, *ty));
         }

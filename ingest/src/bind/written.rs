@@ -140,7 +140,8 @@ fn chain_root(parsed: &ParsedFile, at: ExprId) -> String {
     match parsed.expr(at) {
         Expr::Binding(binding) => parsed.bindings.get(*binding as usize).map_or_else(String::new, |it| text(it.name)),
         Expr::Global(name) => text(*name),
-        Expr::This(_) => "this".to_owned(),
+        // A class, too, speaks of itself so.
+        Expr::This(_) | Expr::Own(_) | Expr::Class(_) => "this".to_owned(),
         Expr::Super(_) => "super".to_owned(),
         Expr::Import(_) => "import()".to_owned(),
         Expr::Require(_) => "require()".to_owned(),

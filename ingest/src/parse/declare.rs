@@ -11,10 +11,10 @@ use oxc_span::Span;
 use sync_core::graph::Symbol;
 
 use super::facts::{
-    Class, ClassId, Expr, ExprId, Function, FunctionId, Member, MemberKind, Name, Origin, Parameter, Step, SymbolIndex,
-    TypeId, Write,
+    BindingId, Class, ClassId, ExportFact, ExportValue, Expr, ExprId, Function, FunctionId, Member, MemberKind, Name,
+    Origin, Parameter, Property, Step, SymbolIndex, TypeId, Write,
 };
-use super::lower::{Lower, Scope};
+use super::lower::{Lower, Scope, This};
 use crate::names;
 
 impl<'a> Lower<'_, 'a> {
@@ -277,7 +277,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// A function that is not an arrow; `this` in it is what the caller says.
-    fn own_this(&mut self, it: &AstFunction<'a>, symbol: Option<SymbolIndex>, this: Option<ClassId>) -> FunctionId {
+    fn own_this(&mut self, it: &AstFunction<'a>, symbol: Option<SymbolIndex>, this: This) -> FunctionId {
         self.this.push(this);
         let id = self.function(&it.params, it.return_type.as_deref(), symbol, |this, _| {
             this.body(it.body.as_deref());
@@ -288,7 +288,8 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn function_expression(&mut self, it: &AstFunction<'a>, symbol: Option<SymbolIndex>) -> ExprId {
         let symbol = symbol.or_else(|| it.id.as_ref().map(|id| self.symbol(&id.name, "function", it.span)));
-        let id = self.own_this(it, symbol, None);
+        let this = self.method_of.take().map_or(This::Unknown, This::Object);
+        let id = self.own_this(it, symbol, this);
         if let Some(own) = it.id.as_ref().and_then(|id| id.symbol_id.get()) {
             let binding = self.binding(own);
             self.out.bindings[binding as usize].origin = Origin::Function(id);
@@ -300,7 +301,7 @@ impl<'a> Lower<'_, 'a> {
         let name = it.id.as_ref().map_or("default", |id| id.name.as_str());
         // Overload signatures have no body and are not functions of their own.
         let symbol = (it.body.is_some() || it.declare).then(|| self.symbol(name, "function", it.span));
-        let id = self.own_this(it, symbol, None);
+        let id = self.own_this(it, symbol, This::Unknown);
         if let Some(own) = it.id.as_ref().and_then(|id| id.symbol_id.get())
             && symbol.is_some()
         {
@@ -366,7 +367,7 @@ impl<'a> Lower<'_, 'a> {
                         _ => None,
                     };
                     self.doc = self.doc_before(method.span.start);
-                    let function = self.own_this(&method.value, symbol, (!method.r#static).then_some(id));
+                    let function = self.own_this(&method.value, symbol, This::in_class(id, method.r#static));
                     self.doc = None;
                     let kind = match method.kind {
                         MethodDefinitionKind::Get => MemberKind::Getter(function),
@@ -393,7 +394,7 @@ impl<'a> Lower<'_, 'a> {
                     };
                     self.doc = self.doc_before(field.span.start);
                     let ty = self.annotation(field.type_annotation.as_deref()).or_else(|| self.type_of_doc(self.doc));
-                    self.this.push((!field.r#static).then_some(id));
+                    self.this.push(This::in_class(id, field.r#static));
                     let value = field.value.as_ref().map(|value| self.named_value(name, value, field.span));
                     self.this.pop();
                     self.doc = None;
@@ -408,7 +409,7 @@ impl<'a> Lower<'_, 'a> {
                     }
                 }
                 ClassElement::StaticBlock(block) => {
-                    self.this.push(None);
+                    self.this.push(This::Class(id));
                     walk::walk_static_block(self, block);
                     self.this.pop();
                 }
@@ -480,13 +481,59 @@ impl<'a> Lower<'_, 'a> {
             let binding = &mut self.out.bindings[binding as usize];
             binding.symbol = binding.symbol.or(Some(symbol));
         }
-        // What a namespace exports is not exported by the file.
+        // What a namespace exports is not exported by the file: it is a member of the namespace.
         let exports = self.out.exports.len();
         self.inside(symbol, |this| match &it.body {
             TSNamespaceDeclarationBody::TSModuleBlock(block) => walk::walk_ts_module_block(this, block),
-            TSNamespaceDeclarationBody::TSNamespaceDeclaration(inner) => this.namespace_declaration(inner),
+            TSNamespaceDeclarationBody::TSNamespaceDeclaration(inner) => {
+                this.namespace_declaration(inner);
+                this.export_symbol(inner.id.symbol_id.get(), &inner.id.name);
+            }
         });
-        self.out.exports.truncate(exports);
+        let members = self.out.exports.split_off(exports);
+        if let Some(id) = it.id.symbol_id.get() {
+            let binding = self.binding(id);
+            self.add_namespace(binding, &members);
+        }
+    }
+
+    /// Gives what a namespace exports to its name, which may have been declared before.
+    fn add_namespace(&mut self, binding: BindingId, members: &[ExportFact]) {
+        let mut properties = Vec::with_capacity(members.len());
+        for member in members {
+            if let ExportValue::Binding(value) = member.value {
+                let value = self.add(Expr::Binding(value));
+                properties.push((member.name, value));
+            }
+        }
+        match self.out.bindings[binding as usize].origin.clone() {
+            Origin::Class(class) => {
+                let line = self.out.bindings[binding as usize].line;
+                let members = properties.into_iter().map(|(name, value)| Member {
+                    name,
+                    is_static: true,
+                    kind: MemberKind::Field(None, Some(value)),
+                    line,
+                });
+                self.out.classes[class as usize].members.extend(members);
+            }
+            Origin::Function(_) => {
+                for (name, value) in properties {
+                    let object = self.add(Expr::Binding(binding));
+                    let target = self.add(Expr::Member(object, name));
+                    self.out.written.push((target, Write { value, appends: false, certain: true }));
+                }
+            }
+            origin => {
+                let mut all: Vec<Property> = Vec::new();
+                if let Origin::Value(before, _) = origin {
+                    all.push(Property::Spread(before));
+                }
+                all.extend(properties.into_iter().map(|(name, value)| Property::Named(name, value)));
+                let value = self.add(Expr::Object(all));
+                self.out.bindings[binding as usize].origin = Origin::Value(value, Vec::new());
+            }
+        }
     }
 }
 

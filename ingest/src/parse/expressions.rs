@@ -3,14 +3,16 @@
 use oxc_ast::ast::{
     Argument as AstArgument, ArrayExpressionElement, AssignmentExpression, AssignmentOperator, AssignmentTarget,
     BinaryOperator, CallExpression, ChainElement, Expression, IdentifierReference, LogicalOperator, MemberExpression,
-    NewExpression, ObjectExpression, ObjectPropertyKind, PropertyKey, TSType, TSTypeName, TemplateLiteral,
+    NewExpression, ObjectExpression, ObjectPropertyKind, PropertyKey, PropertyKind, TSType, TSTypeName,
+    TemplateLiteral,
 };
 use oxc_ast_visit::walk;
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::node::NodeId;
 
+use super::declare::bare;
 use super::facts::{Argument, CallFact, Expr, ExprId, Name, Origin, Property, TextPart, TypeId, Write};
-use super::lower::{Lower, UNKNOWN};
+use super::lower::{Lower, This, UNKNOWN};
 use super::{text, uses};
 
 impl<'a> Lower<'_, 'a> {
@@ -25,12 +27,12 @@ impl<'a> Lower<'_, 'a> {
             | Expression::BigIntLiteral(_)
             | Expression::RegExpLiteral(_) => self.add(Expr::Literal(None)),
             Expression::Identifier(it) => self.identifier(it),
-            Expression::ThisExpression(_) => {
-                let class = self.this.last().copied().flatten();
-                self.add(Expr::This(class))
-            }
+            Expression::ThisExpression(_) => self.this_value(),
             Expression::Super(_) => {
-                let class = self.this.last().copied().flatten();
+                let class = match self.this.last() {
+                    Some(This::Instance(class)) => Some(*class),
+                    _ => None,
+                };
                 self.add(Expr::Super(class))
             }
             Expression::ArrayExpression(it) => {
@@ -132,7 +134,16 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    fn identifier(&mut self, it: &IdentifierReference<'a>) -> ExprId {
+    pub(super) fn this_value(&mut self) -> ExprId {
+        self.add(match self.this.last() {
+            Some(This::Instance(class)) => Expr::This(Some(*class)),
+            Some(This::Class(class)) => Expr::Class(*class),
+            Some(This::Object(object)) => Expr::Own(*object),
+            Some(This::Unknown) | None => Expr::This(None),
+        })
+    }
+
+    pub(super) fn identifier(&mut self, it: &IdentifierReference<'a>) -> ExprId {
         if let Some(binding) = self.reference(it) {
             return self.add(Expr::Binding(binding));
         }
@@ -321,22 +332,37 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn object(&mut self, it: &ObjectExpression<'a>) -> ExprId {
+        // Its methods speak of it.
+        let object = self.add(Expr::Unknown);
         let mut properties = Vec::with_capacity(it.properties.len());
         for property in &it.properties {
             match property {
                 ObjectPropertyKind::SpreadProperty(it) => properties.push(Property::Spread(self.lower(&it.argument))),
                 ObjectPropertyKind::ObjectProperty(it) => {
-                    if let Some(key) = self.property_key(&it.key) {
-                        let value = self.named_value(key, &it.value, it.span);
-                        properties.push(Property::Named(key, value));
-                    } else {
-                        self.lower(&it.value);
-                        properties.push(Property::Computed);
+                    let key = self.property_key(&it.key);
+                    if matches!(bare(&it.value), Expression::FunctionExpression(_)) {
+                        self.method_of = Some(object);
+                    }
+                    let value = match key {
+                        Some(key) => self.named_value(key, &it.value, it.span),
+                        None => self.lower(&it.value),
+                    };
+                    match (key, it.kind) {
+                        // What is read of it is what the getter gives.
+                        (Some(key), PropertyKind::Get) => {
+                            let call =
+                                Expr::Call { call: u32::MAX, callee: value, arguments: Vec::new(), construct: false };
+                            properties.push(Property::Named(key, self.add(call)));
+                        }
+                        (Some(key), PropertyKind::Init) => properties.push(Property::Named(key, value)),
+                        (_, PropertyKind::Set) => {}
+                        (None, _) => properties.push(Property::Computed),
                     }
                 }
             }
         }
-        self.add(Expr::Object(properties))
+        self.out.exprs[object as usize] = Expr::Object(properties);
+        object
     }
 
     /// The name of a property; visits a computed one.

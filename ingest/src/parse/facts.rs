@@ -57,6 +57,8 @@ pub struct ParsedFile {
     pub classes: Vec<Class>,
     /// Calls and constructions in source order.
     pub calls: Vec<CallFact>,
+    /// Calls that are not written as calls, in source order.
+    pub implicit: Vec<ImplicitCall>,
     /// Classes that only hold methods of a type which is declared elsewhere, each with that type.
     pub extensions: Vec<(ClassId, TypeId)>,
     /// Assignments to members of anything but `this`, and to names that no scope of this file declares, each with its
@@ -268,6 +270,8 @@ pub enum Expr {
     Global(Name),
     /// `this` in a class, or elsewhere.
     This(Option<ClassId>),
+    /// `this` in a method of an object literal: that object.
+    Own(ExprId),
     /// `super` in a class.
     Super(Option<ClassId>),
     /// `object.name`, also `object["name"]`, `object?.name`, `object.#name`.
@@ -441,6 +445,17 @@ pub struct CallFact {
     pub hash: u64,
     /// How its result is used.
     pub uses: Uses,
+}
+
+/// A component in markup, a decorator, or the tag of a template: it is called, and nothing is known of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImplicitCall {
+    /// What is called.
+    pub callee: ExprId,
+    /// Line.
+    pub line: u32,
+    /// The symbol around it.
+    pub symbol: Option<SymbolIndex>,
 }
 
 /// How a value is used.

@@ -40,6 +40,7 @@ pub(super) fn lower<'a>(
         binding_of: vec![None; semantic.scoping().symbols_len()],
         functions: Vec::new(),
         this: Vec::new(),
+        method_of: None,
         scopes: Vec::new(),
         ordinals: HashMap::new(),
         docs,
@@ -65,14 +66,32 @@ pub(super) struct Scope {
     pub(super) symbol: Option<SymbolIndex>,
 }
 
+/// What `this` is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum This {
+    Unknown,
+    Instance(ClassId),
+    Class(ClassId),
+    /// An object literal.
+    Object(ExprId),
+}
+
+impl This {
+    /// In a member of a class.
+    pub(super) const fn in_class(class: ClassId, is_static: bool) -> Self {
+        if is_static { Self::Class(class) } else { Self::Instance(class) }
+    }
+}
+
 /// The visitor.
 pub(super) struct Lower<'s, 'a> {
     pub(super) semantic: &'s Semantic<'a>,
     pub(super) positions: Positions,
     pub(super) out: ParsedFile,
     pub(super) functions: Vec<FunctionId>,
-    /// What `this` is: the class, or nothing known.
-    pub(super) this: Vec<Option<ClassId>>,
+    pub(super) this: Vec<This>,
+    /// The object literal of which a method comes next.
+    pub(super) method_of: Option<ExprId>,
     pub(super) scopes: Vec<Scope>,
     pub(super) ordinals: HashMap<String, u32>,
     /// Comments that declare types.
@@ -267,6 +286,18 @@ impl<'a> Visit<'a> for Lower<'_, 'a> {
             }
             this.visit_statement(&it.body);
         });
+    }
+
+    fn visit_jsx_opening_element(&mut self, it: &oxc_ast::ast::JSXOpeningElement<'a>) {
+        self.opening_element(it);
+    }
+
+    fn visit_decorator(&mut self, it: &oxc_ast::ast::Decorator<'a>) {
+        self.decorator(it);
+    }
+
+    fn visit_tagged_template_expression(&mut self, it: &oxc_ast::ast::TaggedTemplateExpression<'a>) {
+        self.tagged_template(it);
     }
 
     fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {

@@ -8,6 +8,7 @@ mod declare;
 mod expressions;
 mod facts;
 mod fallback;
+mod implicit;
 mod jsdoc;
 mod lower;
 mod modules;

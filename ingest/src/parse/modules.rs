@@ -99,7 +99,7 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    fn export_symbol(&mut self, symbol: Option<oxc_syntax::symbol::SymbolId>, name: &str) {
+    pub(super) fn export_symbol(&mut self, symbol: Option<oxc_syntax::symbol::SymbolId>, name: &str) {
         let name = self.name(name);
         let value = match symbol {
             Some(symbol) => ExportValue::Binding(self.binding(symbol)),

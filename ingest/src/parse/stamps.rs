@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use sync_core::graph::Symbol;
 
-use super::facts::{Binding, CallFact, Class, ExportValue, ImportFact, Member, ParsedFile};
+use super::facts::{Binding, CallFact, Class, ExportValue, ImplicitCall, ImportFact, Member, ParsedFile};
 
 /// What others can see of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,7 @@ fn whole(facts: &ParsedFile) -> u64 {
         functions,
         classes,
         calls,
+        implicit,
         written,
         extensions,
     } = facts;
@@ -95,6 +96,9 @@ fn whole(facts: &ParsedFile) -> u64 {
             uses,
         } = call;
         (expr, symbol, function, keywords, uses).hash(&mut hasher);
+    }
+    for ImplicitCall { callee, line: _, symbol } in implicit {
+        (callee, symbol).hash(&mut hasher);
     }
     (symbols.len(), imports.len(), bindings.len(), classes.len(), calls.len()).hash(&mut hasher);
     hasher.finish()

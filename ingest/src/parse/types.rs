@@ -76,7 +76,14 @@ impl<'a> Lower<'_, 'a> {
             },
             TSType::TSTypeReference(it) => match self.type_name(&it.type_name) {
                 Some((root, path)) => {
-                    let arguments = self.type_arguments(it.type_arguments.as_deref(), depth);
+                    let mut arguments = self.type_arguments(it.type_arguments.as_deref(), depth);
+                    if let (TypeRoot::Global(name), Some([_, keys])) =
+                        (root, it.type_arguments.as_deref().map(|it| it.params.as_slice()))
+                        && matches!(self.out.name(name), "Omit" | "Pick")
+                        && let Some(keys) = self.keys_of(keys)
+                    {
+                        arguments[1] = self.add_type(keys);
+                    }
                     Type::Reference(root, path, arguments)
                 }
                 None => Type::Unknown,
@@ -129,6 +136,24 @@ impl<'a> Lower<'_, 'a> {
 
     fn type_arguments(&mut self, it: Option<&TSTypeParameterInstantiation<'a>>, depth: u32) -> Vec<TypeId> {
         it.map(|it| it.params.iter().map(|ty| self.nested(ty, depth)).collect()).unwrap_or_default()
+    }
+
+    /// Names of members that are written down as types (`"run" | "stop"`), as an object that has them.
+    fn keys_of(&mut self, it: &TSType<'a>) -> Option<Type> {
+        let mut names = Vec::new();
+        let mut left = vec![it];
+        while let Some(it) = left.pop() {
+            match it {
+                TSType::TSUnionType(it) => left.extend(it.types.iter().rev()),
+                TSType::TSLiteralType(it) => match &it.literal {
+                    TSLiteral::StringLiteral(key) => names.push(self.name(&key.value)),
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+        let unknown = self.add_type(Type::Unknown);
+        Some(Type::Object(names.into_iter().map(|name| (name, unknown)).collect(), Vec::new()))
     }
 
     fn signatures(&mut self, members: &[TSSignature<'a>], depth: u32) -> Vec<(Name, TypeId)> {
