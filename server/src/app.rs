@@ -34,6 +34,8 @@ pub struct App {
     pub authenticator: Authenticator,
     /// Where answers come from.
     pub answers: Arc<dyn Answers>,
+    /// Seals page cursors.
+    pub cursors: CursorKey,
     /// Names under which the service may be addressed.
     pub names: Names,
     /// Refusals of no organization.
@@ -82,6 +84,7 @@ impl App {
         Ok(Arc::new(Self {
             answers: answers(auditor.clone(), keys.cursors()),
             authenticator: Authenticator::new(store.clone(), clock.clone(), issuers, public_url.clone()),
+            cursors: keys.cursors(),
             names: Names::of(&config),
             refusals: Refusals::new(clock.clone()),
             work: TaskTracker::new(),

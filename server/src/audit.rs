@@ -21,7 +21,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use sync_core::clock::Clock;
-use sync_core::ids::{EventId, RepositoryId, RequestId};
+use sync_core::ids::{EventId, OrganizationId, RepositoryId, RequestId};
 use sync_core::principal::Principal;
 use sync_store::{AuditEvent, Outcome, Store, StoreError, Tx};
 use time::OffsetDateTime;
@@ -343,6 +343,13 @@ impl Auditor {
         result
     }
 
+    /// The keyed digest of a value: the same within an organization for the same value, whatever the order of its keys.
+    pub fn digest(&self, organization: OrganizationId, value: &Value) -> [u8; 32] {
+        // Canonical JSON cannot fail on a value that JSON was parsed into; the plain text is as good a key.
+        let canonical = serde_json_canonicalizer::to_vec(value).unwrap_or_else(|_| value.to_string().into_bytes());
+        self.keys.audit_digest(organization, &canonical)
+    }
+
     fn event(&self, asker: &Asker, question: Option<&str>, arguments: Option<&Value>) -> AuditEvent {
         let now = self.clock.now();
         let principal = &asker.principal;
@@ -356,12 +363,7 @@ impl Auditor {
             protocol: asker.protocol,
             action: question.map_or_else(|| asker.door.to_owned(), |question| format!("{}:{question}", asker.door)),
             repository: None,
-            arguments_digest: arguments.map(|arguments| {
-                // Canonical JSON cannot fail on a value that JSON was parsed into; the plain text is as good a key.
-                let canonical =
-                    serde_json_canonicalizer::to_vec(arguments).unwrap_or_else(|_| arguments.to_string().into_bytes());
-                self.keys.audit_digest(principal.organization, &canonical)
-            }),
+            arguments_digest: arguments.map(|arguments| self.digest(principal.organization, arguments)),
             outcome: None,
             code: None,
             rows: None,

@@ -6,6 +6,7 @@ mod catalog;
 mod counts;
 mod feed;
 mod findings;
+mod idempotency;
 mod identity;
 mod sources;
 mod swap;

@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use serde_json::json;
+use serde_json::{Value, json};
 use sync_core::ids::RequestId;
 use sync_store::{Outcome, StoreError};
 
@@ -23,6 +23,8 @@ pub struct Problem {
     pub retry_after_s: Option<u64>,
     /// A header that the status asks for: `Allow`, `WWW-Authenticate`.
     pub header: Option<(HeaderName, String)>,
+    /// Facts about it for a program, as an object.
+    pub details: Option<Box<Value>>,
 }
 
 impl Problem {
@@ -33,13 +35,28 @@ impl Problem {
         detail: impl Into<String>,
         next_step: impl Into<String>,
     ) -> Self {
-        Self { status, code, detail: detail.into(), next_step: next_step.into(), retry_after_s: None, header: None }
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+            next_step: next_step.into(),
+            retry_after_s: None,
+            header: None,
+            details: None,
+        }
     }
 
     /// The same with a header that the status asks for.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
         self.header = Some((name, value.into()));
+        self
+    }
+
+    /// The same with facts for a program: an object.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -94,7 +111,7 @@ impl Problem {
 
     /// As a response to the request of that id.
     pub fn response(self, request_id: Option<RequestId>) -> Response {
-        let body = json!({
+        let mut body = json!({
             "type": "about:blank",
             "title": self.status.canonical_reason().unwrap_or("Error"),
             "status": self.status.as_u16(),
@@ -103,6 +120,9 @@ impl Problem {
             "request_id": request_id.map(|id| id.to_string()),
             "next_step": self.next_step,
         });
+        if let Some(details) = self.details {
+            body["details"] = *details;
+        }
         let mut response = (self.status, body.to_string()).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -11,8 +11,10 @@
 
 pub mod endpoint;
 mod get_organization;
+mod idempotency;
 mod input;
 pub mod openapi;
+pub mod page;
 pub mod words;
 
 use std::sync::{Arc, LazyLock};

@@ -14,6 +14,7 @@ use sync_core::principal::{Principal, Scope};
 use sync_store::{Outcome, Protocol};
 use tokio::time::Instant;
 
+use super::idempotency::{self, Key};
 use super::input::{self, Given};
 use crate::app::App;
 use crate::audit::{Asker, Failure, LedgerState, Reading};
@@ -63,6 +64,12 @@ pub trait Answer: Endpoint {
         reading: &mut Reading,
         input: Input<Self>,
     ) -> impl Future<Output = Result<Self::Output, Problem>> + Send;
+
+    /// Where the answer holds a secret that is shown this once and kept nowhere: the id of what was made. The same change
+    /// asked for again under its `Idempotency-Key` is then a conflict that names it.
+    fn shown_once(_: &Self::Output) -> Option<String> {
+        None
+    }
 }
 
 /// An operation that makes its response itself, since it is a stream or has effects outside of the database. It goes
@@ -126,20 +133,41 @@ pub(super) async fn answer<E: Answer>(app: Arc<App>, request: Request) -> Respon
 }
 
 async fn answered<E: Answer>(call: &Call, given: Given<E>) -> Result<Response, Problem> {
-    let Given { input, arguments } = given;
+    let Given { input, arguments, key } = given;
     let (auditor, by) = (&call.app.auditor, call.clone());
-    let output: E::Output = if E::METHOD.is_safe() {
+    if E::METHOD.is_safe() {
         let answer = auditor.audited(&call.asker, None, &arguments, move |reading| {
             Box::pin(async move { E::answer(&by, reading, input).await })
         });
-        answer.await?
-    } else {
-        let change = auditor.changed(&call.asker, None, &arguments, move |reading| {
-            Box::pin(async move { E::answer(&by, reading, input).await })
-        });
-        change.await?
-    };
-    said::<E>(&output)
+        let output: E::Output = answer.await?;
+        return Ok(said(success::<E>(), body::<E>(&output)?));
+    }
+    let key = key.map(|key| Key::new(call, &key, &arguments));
+    let change = auditor.changed(&call.asker, None, &arguments, move |reading| {
+        Box::pin(async move { change_once::<E>(&by, reading, input, key).await })
+    });
+    change.await
+}
+
+/// Makes a change, or gives what was answered to it before.
+async fn change_once<E: Answer>(
+    call: &Call,
+    reading: &mut Reading,
+    input: Input<E>,
+    key: Option<Key>,
+) -> Result<Response, Problem> {
+    if let Some(key) = &key
+        && let Some(answer) = key.answered(reading).await?
+    {
+        let status = StatusCode::from_u16(answer.status).unwrap_or(E::SUCCESS);
+        return Ok(idempotency::replayed(said(status, answer.body.unwrap_or_default())));
+    }
+    let output = E::answer(call, reading, input).await?;
+    let (status, bytes) = (success::<E>(), body::<E>(&output)?);
+    if let Some(key) = key {
+        key.remember(reading, status, &bytes, E::shown_once(&output)).await?;
+    }
+    Ok(said(status, bytes))
 }
 
 /// Serves a request to an operation that makes its response itself.
@@ -200,18 +228,31 @@ async fn finished(call: &Call, told: Result<Response, Problem>) -> Response {
     }
 }
 
-/// An answer as the response it is.
-fn said<E: Endpoint>(output: &E::Output) -> Result<Response, Problem> {
+/// How an operation says that it went well.
+pub(super) fn success<E: Endpoint>() -> StatusCode {
+    if Nothing::is::<E::Output>() { StatusCode::NO_CONTENT } else { E::SUCCESS }
+}
+
+/// The JSON of an answer; empty where it has none.
+fn body<E: Endpoint>(output: &E::Output) -> Result<Vec<u8>, Problem> {
     if Nothing::is::<E::Output>() {
-        return Ok(StatusCode::NO_CONTENT.into_response());
+        return Ok(Vec::new());
     }
-    let body = serde_json::to_vec(output).map_err(|error| {
+    serde_json::to_vec(output).map_err(|error| {
         tracing::error!(%error, action = E::OPERATION.name(), "an answer has no JSON");
         Problem::internal()
-    })?;
-    let mut response = (E::SUCCESS, body).into_response();
+    })
+}
+
+/// An answer as the response it is.
+fn said(status: StatusCode, body: Vec<u8>) -> Response {
+    let empty = body.is_empty();
+    let mut response = (status, body).into_response();
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.remove(header::CONTENT_TYPE);
+    if !empty {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    response
 }

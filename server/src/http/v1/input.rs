@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::endpoint::{Endpoint, Input, Nothing};
+use super::idempotency;
 use crate::http::body;
 use crate::http::problem::Problem;
 
@@ -15,11 +16,14 @@ use crate::http::problem::Problem;
 pub(super) struct Given<E: Endpoint> {
     pub(super) input: Input<E>,
     pub(super) arguments: Value,
+    /// The request's `Idempotency-Key`, where it is one of a change.
+    pub(super) key: Option<String>,
 }
 
 /// Reads all of it.
 pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<Given<E>, Problem> {
     let mut arguments = Map::new();
+    let key = if E::METHOD.is_safe() { None } else { idempotency::of(&parts.headers)? };
     let path = if Nothing::is::<E::Path>() {
         nothing()?
     } else {
@@ -57,7 +61,7 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
             "Send it without.",
         ));
     }
-    Ok(Given { input: Input { path, query, body }, arguments })
+    Ok(Given { input: Input { path, query, body }, arguments, key })
 }
 
 /// The value of a part that an operation does not have.

@@ -9,7 +9,8 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{Endpoint, Nothing};
+use super::endpoint::{self, Endpoint, Nothing};
+use super::idempotency;
 use super::routes;
 
 /// The name of the file below `openapi/`.
@@ -27,8 +28,7 @@ const COMMON: [StatusCode; 7] = [
 ];
 
 /// What one may end with that takes a body.
-const OF_A_BODY: [StatusCode; 3] =
-    [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNSUPPORTED_MEDIA_TYPE, StatusCode::UNPROCESSABLE_ENTITY];
+const OF_A_BODY: [StatusCode; 2] = [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNSUPPORTED_MEDIA_TYPE];
 
 /// What went wrong, for a person and for a program (RFC 9457).
 #[derive(Serialize, JsonSchema)]
@@ -49,6 +49,9 @@ struct ProblemDetails {
     request_id: Option<String>,
     /// What to do now.
     next_step: String,
+    /// Facts about it for a program, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Map<String, Value>>,
 }
 
 /// The description as it is committed and served.
@@ -101,6 +104,15 @@ pub fn document() -> Value {
                     "content": { "application/problem+json": { "schema": problem } },
                 },
             },
+            "parameters": {
+                "IdempotencyKey": {
+                    "name": "Idempotency-Key", "in": "header", "required": false,
+                    "description": "A random text of your own. The same request again under the same key, within 24 \
+                        hours, changes nothing and is answered as before (Idempotency-Replayed: true); an answer with a \
+                        secret is not, but with 409 already_created and the id.",
+                    "schema": { "type": "string", "minLength": 1, "maxLength": idempotency::MAX_KEY, "pattern": "^[!-~]+$" },
+                },
+            },
             "headers": {
                 "RequestId": {
                     "description": "The id of this request, as in the audit log.",
@@ -144,8 +156,11 @@ impl Describer {
         let mut parameters = Vec::new();
         self.parameters::<E::Path>("path", &mut parameters);
         self.parameters::<E::Query>("query", &mut parameters);
+        if !E::METHOD.is_safe() {
+            parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
+        }
         let mut responses = Map::new();
-        let success = if Nothing::is::<E::Output>() { StatusCode::NO_CONTENT } else { E::SUCCESS };
+        let success = endpoint::success::<E>();
         let mut told = json!({ "description": "Done.", "headers": headers() });
         if success != StatusCode::NO_CONTENT {
             told["description"] = json!("The answer.");
@@ -154,7 +169,9 @@ impl Describer {
         responses.insert(success.as_str().to_owned(), told);
         let absent = (!Nothing::is::<E::Path>()).then_some(StatusCode::NOT_FOUND);
         let changes = (!E::METHOD.is_safe()).then_some(StatusCode::CONFLICT);
-        let failures = COMMON.into_iter().chain(absent).chain(changes).chain(E::FAILURES.iter().copied());
+        let takes_any = takes_body || !Nothing::is::<E::Query>() || !E::METHOD.is_safe();
+        let wrong = takes_any.then_some(StatusCode::UNPROCESSABLE_ENTITY);
+        let failures = COMMON.into_iter().chain(absent).chain(changes).chain(wrong).chain(E::FAILURES.iter().copied());
         for status in failures.chain(OF_A_BODY.into_iter().filter(|_| takes_body)) {
             responses.insert(status.as_str().to_owned(), json!({ "$ref": "#/components/responses/Problem" }));
         }
@@ -243,7 +260,8 @@ mod tests {
 
     #[tokio::test]
     async fn problems_are_as_described() {
-        let response = Problem::unavailable().response(Some(RequestId::from_uuid(uuid::Uuid::nil())));
+        let response =
+            Problem::unavailable().with_details(json!({})).response(Some(RequestId::from_uuid(uuid::Uuid::nil())));
         let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
         let told: Value = serde_json::from_slice(&body).unwrap();
         let described = &document()["components"]["schemas"]["Problem"]["properties"];
