@@ -15,4 +15,5 @@ pub mod policy;
 pub mod principal;
 pub mod provenance;
 pub mod rung;
+pub mod seal;
 pub mod text;
