@@ -4,6 +4,7 @@
 
 mod answers;
 mod architecture;
+mod audit;
 mod dev;
 mod golden;
 mod http;

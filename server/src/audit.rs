@@ -9,7 +9,12 @@
 //! `mcp.resources/read:sync://feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`, and
 //! `rest.<operationId>`. They are words of ours and never text of the request; arguments appear as a keyed digest.
 
+pub mod heads;
+pub mod maintain;
 pub mod refusals;
+pub mod seal_key;
+pub mod sealing;
+pub mod verify;
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;

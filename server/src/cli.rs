@@ -3,10 +3,12 @@
 //! Errors go to stderr as `error: what; next: what to do`. Exit codes: 0 ok, 1 failed, 2 usage, 3 refused.
 
 mod admin;
+mod audit;
 mod doctor;
 mod migrate;
 mod openapi;
 mod serve;
+mod worker;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -42,7 +44,11 @@ enum Command {
     ///
     /// Example: SYNC_DATABASE_URL=postgres://sync_app@db/sync SYNC_SECRET_KEY_FILE=/run/secrets/sync syncd serve
     Serve,
-    /// Apply missing migrations as the owner role; create and grant the application role.
+    /// Work until SIGTERM or Ctrl-C: seal the audit log, keep it as long as is wanted; any number of these on one database.
+    ///
+    /// Example: SYNC_MAINTENANCE_DATABASE_URL=postgres://sync_maintainer@db/sync SYNC_SEAL_KEY_FILE=/run/secrets/seal syncd worker
+    Worker,
+    /// Apply missing migrations as the owner role; create and grant the service's and the maintenance role.
     ///
     /// Example: SYNC_OWNER_DATABASE_URL=postgres://sync_owner@db/sync syncd migrate --dry-run
     Migrate(migrate::Args),
@@ -52,6 +58,9 @@ enum Command {
     /// Manage tokens.
     #[command(subcommand)]
     Token(admin::TokenCommand),
+    /// Look at the audit log.
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -184,9 +193,11 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Dev(args) => dev::run(&args, executable()?, cli.config.clone(), std::env::vars().collect())?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
+        Command::Worker => runtime()?.block_on(worker::run(load()?))?,
         Command::Migrate(args) => runtime()?.block_on(migrate::run(&args, &load()?))?,
         Command::Organization(command) => runtime()?.block_on(admin::organization(&command, &load()?))?,
         Command::Token(command) => runtime()?.block_on(admin::token(&command, &load()?))?,
+        Command::Audit(command) => return runtime()?.block_on(audit::run(&command, &load()?)),
         Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
         Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, std::env::vars())?)?,
         Command::Openapi(args) => openapi::run(&args)?,

@@ -12,7 +12,8 @@ use url::Url;
 pub const REFERENCE: &str = include_str!("../../deploy/syncd.toml");
 
 const PREFIX: &str = "SYNC_";
-const SECRETS: [&str; 3] = ["database_url", "owner_database_url", "secret_key"];
+const SECRETS: [&str; 6] =
+    ["database_url", "owner_database_url", "maintenance_database_url", "secret_key", "seal_key", "previous_seal_keys"];
 
 /// `SYNC_…` variables that are no keys: the file's own path, and those of our other executables.
 const NOT_KEYS: [&str; 3] = ["SYNC_CONFIG", "SYNC_PG_BIN", "SYNC_TOKEN"];
@@ -41,11 +42,28 @@ pub struct Config {
     /// The database as the owner.
     #[serde(deserialize_with = "optional_secret")]
     owner_database_url: Option<SecretString>,
+    /// The database as the maintenance role.
+    #[serde(deserialize_with = "optional_secret")]
+    maintenance_database_url: Option<SecretString>,
     /// Connections, at most.
     pub database_connections: u32,
     /// Source of derived keys.
     #[serde(deserialize_with = "optional_secret")]
     secret_key: Option<SecretString>,
+    /// Source of the keys that seal the audit log.
+    #[serde(deserialize_with = "optional_secret")]
+    seal_key: Option<SecretString>,
+    /// Those that sealed before.
+    #[serde(deserialize_with = "optional_secret")]
+    previous_seal_keys: Option<SecretString>,
+    /// File that signed heads are appended to; empty: none.
+    #[serde(deserialize_with = "optional_path")]
+    pub audit_heads_file: Option<PathBuf>,
+    /// Address that signed heads are posted to.
+    #[serde(deserialize_with = "optional_address")]
+    pub audit_heads_url: Option<Url>,
+    /// Days that sealed audit rows are kept; 0: for ever.
+    pub audit_retention_days: u32,
     /// Accepted issuers of JSON Web Tokens.
     pub issuers: Vec<IssuerConfig>,
     /// Seconds that requests in flight may take after SIGTERM.
@@ -173,6 +191,21 @@ impl Config {
         required(self.owner_database_url.as_ref(), "owner_database_url", "SYNC_OWNER_DATABASE_URL")
     }
 
+    /// The database as the maintenance role.
+    pub fn maintenance_database_url(&self) -> Result<&str, ConfigError> {
+        required(self.maintenance_database_url.as_ref(), "maintenance_database_url", "SYNC_MAINTENANCE_DATABASE_URL")
+    }
+
+    /// The bytes that the keys which seal the audit log are derived from.
+    pub fn seal_key(&self) -> Result<&[u8], ConfigError> {
+        required(self.seal_key.as_ref(), "seal_key", "SYNC_SEAL_KEY").map(str::as_bytes)
+    }
+
+    /// The same of those that sealed before.
+    pub fn previous_seal_keys(&self) -> Vec<&[u8]> {
+        self.previous_seal_keys.as_ref().map(separate).unwrap_or_default()
+    }
+
     /// The bytes that keys are derived from.
     pub fn secret_key(&self) -> Result<&[u8], ConfigError> {
         required(self.secret_key.as_ref(), "secret_key", "SYNC_SECRET_KEY").map(str::as_bytes)
@@ -200,6 +233,12 @@ impl Config {
         sources.typed()?;
         Ok(lines.join("\n"))
     }
+}
+
+/// Secrets that stand in one value, separated by commas or white space.
+fn separate(secrets: &SecretString) -> Vec<&[u8]> {
+    let separator = |c: char| c == ',' || c.is_whitespace();
+    secrets.expose_secret().split(separator).filter(|one| !one.is_empty()).map(str::as_bytes).collect()
 }
 
 fn required<'a>(
@@ -296,6 +335,13 @@ impl Sources {
         {
             return Err(bad("secret_key", &origin("secret_key"), "is shorter than 32 bytes"));
         }
+        let too_short = |secret: &[u8]| secret.len() < MIN_SECRET_KEY_BYTES;
+        if config.seal_key().is_ok_and(too_short) {
+            return Err(bad("seal_key", &origin("seal_key"), "is shorter than 32 bytes"));
+        }
+        if config.previous_seal_keys().into_iter().any(too_short) {
+            return Err(bad("previous_seal_keys", &origin("previous_seal_keys"), "one is shorter than 32 bytes"));
+        }
         if config.database_connections == 0 {
             return Err(bad("database_connections", &origin("database_connections"), "must be at least 1"));
         }
@@ -361,6 +407,31 @@ fn optional_url<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opt
     }
 }
 
+fn optional_path<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Ok((!text.is_empty()).then(|| PathBuf::from(text)))
+}
+
+/// An address of somebody else's that we call: https, or http on this machine.
+fn optional_address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let url = Url::parse(&text).map_err(|error| serde::de::Error::custom(format!("`{text}` is not a URL: {error}")))?;
+    let local = match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    if url.scheme() == "https" || url.scheme() == "http" && local {
+        Ok(Some(url))
+    } else {
+        Err(serde::de::Error::custom(format!("`{text}` is not an https address (http is taken on this machine only)")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,6 +474,10 @@ mod tests {
                 "`issuers`",
             ),
             ("SYNC_SECRET_KEY_FILE", "/nowhere/at/all", "`secret_key`"),
+            ("SYNC_SEAL_KEY", "short", "`seal_key`"),
+            ("SYNC_PREVIOUS_SEAL_KEYS", "0123456789abcdef0123456789abcdef,short", "`previous_seal_keys`"),
+            ("SYNC_AUDIT_HEADS_URL", "http://collector.example/heads", "`audit_heads_url`"),
+            ("SYNC_AUDIT_RETENTION_DAYS", "-1", "`audit_retention_days`"),
         ] {
             let message = with(&[(name, value)]).unwrap_err().to_string();
             assert!(message.contains(says), "{name}: {message}");

@@ -37,7 +37,7 @@ impl Keys {
 }
 
 /// HMAC-SHA256 over the parts, each with its length.
-fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     // A key shorter than SHA-256's block is padded with zeros (RFC 2104): done here, it cannot fail.
     let mut block = [0_u8; 64];
     block[..key.len()].copy_from_slice(key);

@@ -9,6 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context as _, Result};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use sync_server::postgres::{EmbeddedPostgres, Settings};
+use sync_store::Passwords;
 use tokio::runtime::Runtime;
 use url::Url;
 
@@ -57,7 +58,8 @@ impl Cluster {
         let mut connection = PgConnection::connect(superuser).await?;
         connection.execute(AssertSqlSafe(format!("ALTER ROLE sync_owner PASSWORD '{PASSWORD}'"))).await?;
         connection.close().await?;
-        sync_store::migrate(&self.url_for("sync_owner", &self.template), Some(PASSWORD), NOW).await?;
+        let passwords = Passwords { app: Some(PASSWORD), maintainer: Some(PASSWORD) };
+        sync_store::migrate(&self.url_for("sync_owner", &self.template), passwords, NOW).await?;
         Ok(())
     }
 
@@ -81,7 +83,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Address of a database for `sync_owner` or `sync_app`.
+    /// Address of a database for `sync_owner`, `sync_app` or `sync_maintainer`.
     pub(crate) fn url_for(&self, role: &str, database: &str) -> String {
         let mut url = self.superuser.clone();
         url.set_path(database);

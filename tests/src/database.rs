@@ -18,6 +18,8 @@ pub struct TestDatabase {
     pub app_url: String,
     /// Address for the owner, who is no superuser: row security holds for it too.
     pub owner_url: String,
+    /// Address for the worker's maintenance role.
+    pub maintenance_url: String,
     /// Address for the superuser, who sees through row security.
     pub superuser_url: String,
     name: String,
@@ -50,6 +52,7 @@ impl TestDatabase {
             store,
             app_url,
             owner_url: cluster.url_for("sync_owner", &name),
+            maintenance_url: cluster.url_for("sync_maintainer", &name),
             superuser_url: cluster.superuser_url(&name),
             name,
             finished: false,

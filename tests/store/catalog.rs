@@ -1,7 +1,7 @@
 //! What the database's own catalog says of the fences: a table that is forgotten fails here.
 
 use sqlx::PgConnection;
-use sync_store::{PoolOptions, Store, StoreError};
+use sync_store::{Passwords, PoolOptions, Store, StoreError};
 use sync_tests::{TestDatabase, with_database};
 
 const POLICY: &str = "(organization_id = (NULLIF(current_setting('sync.organization'::text, true), ''::text))::uuid)";
@@ -88,10 +88,10 @@ fn the_service_owns_nothing_and_no_view_runs_as_its_owner() {
         let mut connection = database.superuser().await;
         let owned = names(
             &mut connection,
-            "SELECT c.relname::text FROM pg_class c WHERE pg_get_userbyid(c.relowner) = 'sync_app'
-             UNION ALL SELECT p.proname::text FROM pg_proc p WHERE pg_get_userbyid(p.proowner) = 'sync_app'
-             UNION ALL SELECT n.nspname::text FROM pg_namespace n WHERE pg_get_userbyid(n.nspowner) = 'sync_app'
-             UNION ALL SELECT d.datname::text FROM pg_database d WHERE pg_get_userbyid(d.datdba) = 'sync_app'",
+            "SELECT c.relname::text FROM pg_class c WHERE pg_get_userbyid(c.relowner) IN ('sync_app', 'sync_maintainer')
+             UNION ALL SELECT p.proname::text FROM pg_proc p WHERE pg_get_userbyid(p.proowner) IN ('sync_app', 'sync_maintainer')
+             UNION ALL SELECT n.nspname::text FROM pg_namespace n WHERE pg_get_userbyid(n.nspowner) IN ('sync_app', 'sync_maintainer')
+             UNION ALL SELECT d.datname::text FROM pg_database d WHERE pg_get_userbyid(d.datdba) IN ('sync_app', 'sync_maintainer')",
         )
         .await;
         assert_eq!(owned, Vec::<String>::new());
@@ -104,7 +104,11 @@ fn the_service_owns_nothing_and_no_view_runs_as_its_owner() {
         .unwrap();
         assert_eq!(
             roles,
-            [("sync_app".to_owned(), false, false, true, false), ("sync_owner".to_owned(), false, false, true, true)]
+            [
+                ("sync_app".to_owned(), false, false, true, false),
+                ("sync_maintainer".to_owned(), false, false, true, false),
+                ("sync_owner".to_owned(), false, false, true, true)
+            ]
         );
         let views = names(
             &mut connection,
@@ -138,7 +142,17 @@ fn the_audit_log_is_insert_only_for_the_service_and_its_partitions_are_closed_to
                AND has_table_privilege('sync_app', c.oid, r.kind) ORDER BY 1",
         )
         .await;
-        assert_eq!(rights, ["audit_events SELECT", "audit_outcomes SELECT"]);
+        assert_eq!(
+            rights,
+            [
+                "audit_events SELECT",
+                "audit_head_deliveries SELECT",
+                "audit_outcomes SELECT",
+                "audit_prunings SELECT",
+                "audit_seal_records SELECT",
+                "audit_seals SELECT"
+            ]
+        );
         // It writes rows, but neither says whose nor in which transaction: the seals go by those.
         let unsaid = names(
             &mut connection,
@@ -175,6 +189,52 @@ fn the_audit_log_is_insert_only_for_the_service_and_its_partitions_are_closed_to
 }
 
 #[test]
+fn the_maintenance_role_reads_the_log_writes_seals_and_may_do_nothing_else() {
+    with_database(async |database: &TestDatabase| {
+        let mut connection = database.superuser().await;
+        let rights = names(
+            &mut connection,
+            "SELECT c.oid::regclass || ' ' || r.kind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
+                    unnest(ARRAY['SELECT','INSERT','UPDATE','DELETE','TRUNCATE','REFERENCES','TRIGGER']) AS r (kind)
+             WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+               AND CASE WHEN c.relkind IN ('r', 'p', 'v', 'm') AND r.kind IN ('SELECT','INSERT','UPDATE','REFERENCES')
+                        THEN has_any_column_privilege('sync_maintainer', c.oid, r.kind)
+                        WHEN c.relkind IN ('r', 'p', 'v', 'm')
+                        THEN has_table_privilege('sync_maintainer', c.oid, r.kind) END
+             ORDER BY 1",
+        )
+        .await;
+        assert_eq!(
+            rights,
+            [
+                "_sqlx_migrations SELECT",
+                "routing.organizations SELECT",
+                "sync.audit_events SELECT",
+                "sync.audit_head_deliveries INSERT",
+                "sync.audit_head_deliveries SELECT",
+                "sync.audit_head_deliveries UPDATE",
+                "sync.audit_outcomes INSERT",
+                "sync.audit_outcomes SELECT",
+                "sync.audit_prunings INSERT",
+                "sync.audit_prunings SELECT",
+                "sync.audit_seal_records INSERT",
+                "sync.audit_seal_records SELECT",
+                "sync.audit_seals INSERT",
+                "sync.audit_seals SELECT",
+            ]
+        );
+        let functions = names(
+            &mut connection,
+            "SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+             WHERE p.prosecdef AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+               AND has_function_privilege('sync_maintainer', p.oid, 'EXECUTE') ORDER BY 1",
+        )
+        .await;
+        assert_eq!(functions, ["drop_audit_partitions", "ensure_audit_partitions", "prune_audit"]);
+    });
+}
+
+#[test]
 fn a_role_that_may_bypass_row_security_is_refused_with_the_next_step() {
     with_database(async |database: &TestDatabase| {
         let refused = Store::connect(&database.superuser_url, PoolOptions::default()).await.unwrap_err();
@@ -187,7 +247,7 @@ fn a_role_that_may_bypass_row_security_is_refused_with_the_next_step() {
 fn migrating_again_applies_nothing() {
     with_database(async |database: &TestDatabase| {
         assert_eq!(sync_store::pending_migrations(&database.owner_url).await.unwrap(), []);
-        let applied = sync_store::migrate(&database.owner_url, None, sync_tests::NOW).await.unwrap();
+        let applied = sync_store::migrate(&database.owner_url, Passwords::default(), sync_tests::NOW).await.unwrap();
         assert_eq!(applied, Vec::<i64>::new());
     });
 }

@@ -67,7 +67,7 @@ fn what_was_indexed_before_there_were_counts_is_counted_by_the_migration() {
         ] {
             sqlx::query(back).execute(&mut superuser).await.unwrap();
         }
-        assert_eq!(sync_store::migrate(&database.owner_url, None, NOW).await.unwrap(), [9]);
+        assert_eq!(sync_store::migrate(&database.owner_url, sync_store::Passwords::default(), NOW).await.unwrap(), [9]);
         assert_eq!(both_ways(database).await, before);
         let forced: bool =
             sqlx::query_scalar("SELECT relforcerowsecurity FROM pg_class WHERE oid = 'sync.call_sites'::regclass")

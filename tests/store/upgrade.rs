@@ -77,7 +77,7 @@ fn roles_come_from_what_tokens_are_for_so_that_nobody_loses_or_gains_anything() 
                 }
             }
         }
-        sync_store::migrate(&database.owner_url, None, NOW).await.unwrap();
+        sync_store::migrate(&database.owner_url, sync_store::Passwords::default(), NOW).await.unwrap();
         let roles: Vec<(String, String, String)> =
             sqlx::query_as("SELECT name, role, subject FROM sync.principals ORDER BY name")
                 .fetch_all(&mut superuser)

@@ -127,6 +127,52 @@ impl Head {
     }
 }
 
+/// A head with its signature: what leaves the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedHead {
+    /// What was signed.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Over [`Head::statement`].
+    pub signature: Signature,
+}
+
+/// A pruning with its signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedPruning {
+    /// What was signed.
+    #[serde(flatten)]
+    pub pruning: Pruning,
+    /// Over [`Pruning::statement`].
+    pub signature: Signature,
+}
+
+/// An Ed25519 signature; 128 hexadecimal digits outwardly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Signature(pub [u8; 64]);
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl Serialize for Signature {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Signature {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; 64];
+        hex::decode_to_slice(&text, &mut bytes)
+            .map_err(|_| serde::de::Error::custom("a signature is 128 hexadecimal digits"))?;
+        Ok(Self(bytes))
+    }
+}
+
 /// Says that the rows of the first seals were removed because they were kept as long as was wanted. Signed as heads are:
 /// who removes rows without the key cannot say so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! `syncd migrate`.
 
 use sync_core::clock::Clock as _;
+use sync_store::Passwords;
 
 use super::{Failure, say};
 use crate::clock::SystemClock;
@@ -14,7 +15,8 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-/// Applies what is missing. The application role gets the password that `database_url` holds, if it holds one.
+/// Applies what is missing. The service's role gets the password that `database_url` holds, if it holds one, and the
+/// maintenance role that of `maintenance_database_url`.
 pub(super) async fn run(args: &Args, config: &Config) -> Result<(), Failure> {
     let owner = config.owner_database_url()?;
     if args.dry_run {
@@ -27,12 +29,10 @@ pub(super) async fn run(args: &Args, config: &Config) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let password = config
-        .database_url()
-        .ok()
-        .and_then(|address| url::Url::parse(address).ok())
-        .and_then(|address| address.password().map(str::to_owned));
-    let applied = sync_store::migrate(owner, password.as_deref(), SystemClock.now()).await?;
+    let app = config.database_url().ok().and_then(password);
+    let maintainer = config.maintenance_database_url().ok().and_then(password);
+    let passwords = Passwords { app: app.as_deref(), maintainer: maintainer.as_deref() };
+    let applied = sync_store::migrate(owner, passwords, SystemClock.now()).await?;
     if applied.is_empty() {
         return say("nothing to apply");
     }
@@ -40,4 +40,8 @@ pub(super) async fn run(args: &Args, config: &Config) -> Result<(), Failure> {
         say(&format!("applied {version}"))?;
     }
     Ok(())
+}
+
+fn password(address: &str) -> Option<String> {
+    url::Url::parse(address).ok()?.password().map(str::to_owned)
 }

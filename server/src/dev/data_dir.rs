@@ -4,7 +4,9 @@
 //! ```text
 //! lock         held while a `syncd dev` runs
 //! token        the owner's token, as printed (0600)
-//! keys         what cursors and dedupe keys are made with (0600)
+//! secret_key   what keys of cursors and digests are derived from (0600)
+//! seal_key     what the key that seals the audit log is derived from (0600)
+//! audit-heads.ndjson  signed heads of the audit log
 //! postgres/    the private database
 //! feed/        the signed feed of embedded records, and its key
 //! fixture/     the repository that is indexed when none is given

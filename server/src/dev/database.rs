@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
-use sync_store::{PoolOptions, Store};
+use sync_store::{Maintenance, Passwords, PoolOptions, Store};
 use time::OffsetDateTime;
 
 use super::data_dir::DataDir;
@@ -11,9 +11,10 @@ use super::error::DevError;
 use super::settings::Settings;
 use crate::postgres::{self, EmbeddedPostgres};
 
-/// The owner's and the service's role on a private server.
+/// The owner's, the service's and the worker's role on a private server.
 const OWNER_ROLE: &str = "sync_owner";
 const SERVICE_ROLE: &str = "sync_app";
+const MAINTENANCE_ROLE: &str = "sync_maintainer";
 const DATABASE: &str = "sync";
 
 /// How often the first connection for requests is tried, each time for as long as a request waits for one.
@@ -28,6 +29,8 @@ pub(super) struct Database {
     pub(super) service_url: SecretString,
     /// As the tables' owner.
     pub(super) owner_url: SecretString,
+    /// As the worker's role for the care of the audit log; none where the database is a configured one without it.
+    pub(super) maintenance_url: Option<SecretString>,
     private: Option<EmbeddedPostgres>,
 }
 
@@ -35,7 +38,7 @@ impl Database {
     /// Takes the configured database, or starts the private server and waits until it answers.
     pub(super) fn open(settings: &Settings, data: &DataDir) -> Result<Self, DevError> {
         if let Some((service_url, owner_url)) = settings.database()? {
-            return Ok(Self { service_url, owner_url, private: None });
+            return Ok(Self { service_url, owner_url, maintenance_url: settings.maintenance()?, private: None });
         }
         let how = postgres::Settings { binaries: settings.postgres_binaries(), ..postgres::Settings::default() };
         let server = EmbeddedPostgres::start(&data.path("postgres"), &how)
@@ -43,6 +46,7 @@ impl Database {
         Ok(Self {
             service_url: server.url(SERVICE_ROLE, DATABASE).into(),
             owner_url: server.url(OWNER_ROLE, DATABASE).into(),
+            maintenance_url: Some(server.url(MAINTENANCE_ROLE, DATABASE).into()),
             private: Some(server),
         })
     }
@@ -52,7 +56,7 @@ impl Database {
         if let Some(server) = &self.private {
             sync_store::create_database(&server.superuser_url(), OWNER_ROLE, DATABASE).await?;
         }
-        sync_store::migrate(self.owner_url.expose_secret(), None, now).await?;
+        sync_store::migrate(self.owner_url.expose_secret(), Passwords::default(), now).await?;
         // Nobody's request waits for the start, and the machine may be busy building: it has the patience that
         // requests have not.
         let patient = PoolOptions {
@@ -74,6 +78,13 @@ impl Database {
                 connected => return Ok(connected?),
             }
         }
+    }
+
+    /// The database as the worker's role.
+    pub(super) async fn maintain(&self) -> Result<Option<Maintenance>, DevError> {
+        let Some(url) = &self.maintenance_url else { return Ok(None) };
+        let options = PoolOptions { max_connections: 2, acquire_timeout: PATIENCE, ..PoolOptions::default() };
+        Ok(Some(Maintenance::connect(url.expose_secret(), options).await?))
     }
 
     /// Stops the private server, and waits until it is gone.

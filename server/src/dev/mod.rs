@@ -30,7 +30,9 @@ pub use data_dir::{DataDir, default_root};
 pub use error::DevError;
 
 use crate::app::App;
+use crate::audit::maintain::{self, Maintainer};
 use crate::clock::SystemClock;
+use crate::config::{Config, ConfigError};
 use crate::http::serve;
 use crate::shutdown::Shutdown;
 use database::Database;
@@ -166,6 +168,7 @@ impl Start<'_> {
         config.bound_to(listener.local_addr().map_err(|error| failed(&error))?);
         let Ready { store, owner, indexed } = ready;
         let serving = self.database.serve(config.database_connections).await?;
+        let maintainer = self.maintainer(&config).await?;
         let app = App::in_process(config, serving.clone(), self.clock.clone()).map_err(|error| failed(&error))?;
         let announcement = Announcement {
             mcp_url: format!("{}/mcp", app.public_url),
@@ -185,10 +188,24 @@ impl Start<'_> {
         })?;
         let renewing =
             tokio::spawn(feed::keep_fresh(store.clone(), self.data.clone(), self.clock.clone(), self.progress));
+        let maintaining = maintainer.map(|maintainer| tokio::spawn(maintainer.run(shutdown.clone())));
         let served = serve(app, listener, shutdown).await;
         renewing.abort();
+        if let Some(maintaining) = maintaining {
+            maintaining.await.map_err(|error| failed(&error))?;
+        }
         serving.close().await;
         store.close().await;
         served.map_err(|error| failed(&error))
+    }
+    /// What looks after the audit log, as `syncd worker` does elsewhere.
+    async fn maintainer(&self, config: &Config) -> Result<Option<Maintainer>, DevError> {
+        let said = |error: ConfigError| DevError::said(&error.to_string());
+        let Some(maintenance) = self.database.maintain().await? else {
+            self.progress.say("the audit log is not sealed: SYNC_MAINTENANCE_DATABASE_URL is not set");
+            return Ok(None);
+        };
+        let (keys, heads) = (maintain::keys(config).map_err(said)?, maintain::heads(config).map_err(said)?);
+        Ok(Some(Maintainer::new(maintenance, keys, heads, maintain::kept(config), self.clock.clone())))
     }
 }

@@ -12,6 +12,8 @@ use crate::config::Config;
 use crate::identity::random_secret;
 
 const SECRET_KEY_FILE: &str = "secret_key";
+const SEAL_KEY_FILE: &str = "seal_key";
+const HEADS_FILE: &str = "audit-heads.ndjson";
 
 /// The environment of the process, with `--listen` and the keys that have no default.
 pub(super) struct Settings {
@@ -60,12 +62,17 @@ impl Settings {
         }
     }
 
+    /// The configured database as the maintenance role; none where it is not configured.
+    pub(super) fn maintenance(&self) -> Result<Option<SecretString>, DevError> {
+        Ok(self.config()?.maintenance_database_url().ok().map(Into::into))
+    }
+
     /// Where Postgres's binaries are, where that is said.
     pub(super) fn postgres_binaries(&self) -> Option<PathBuf> {
         self.get("SYNC_PG_BIN").filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    /// Adds the database and, where none is configured, the secret that this folder keeps.
+    /// Adds the database and, where none are configured, the secrets that this folder keeps.
     pub(super) fn complete(&mut self, data: &DataDir, database: &Database) -> Result<(), DevError> {
         let config = self.config()?;
         if config.database_url().is_err() {
@@ -73,14 +80,13 @@ impl Settings {
             self.set("SYNC_OWNER_DATABASE_URL", database.owner_url.expose_secret().to_owned());
         }
         if config.secret_key().is_err() {
-            let secret = if let Some(kept) = data.secret(SECRET_KEY_FILE)? {
-                kept
-            } else {
-                let made = hex::encode(random_secret().map_err(|_| DevError::no_randomness())?);
-                data.keep_secret(SECRET_KEY_FILE, &made)?;
-                made
-            };
-            self.set("SYNC_SECRET_KEY", secret);
+            self.set("SYNC_SECRET_KEY", kept_secret(data, SECRET_KEY_FILE)?);
+        }
+        if config.seal_key().is_err() {
+            self.set("SYNC_SEAL_KEY", kept_secret(data, SEAL_KEY_FILE)?);
+        }
+        if config.audit_heads_file.is_none() {
+            self.set("SYNC_AUDIT_HEADS_FILE", data.path(HEADS_FILE).display().to_string());
         }
         Ok(())
     }
@@ -93,4 +99,14 @@ impl Settings {
         self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.to_owned(), value));
     }
+}
+
+/// The secret that the data folder keeps under a name, made at first use.
+fn kept_secret(data: &DataDir, name: &str) -> Result<String, DevError> {
+    if let Some(kept) = data.secret(name)? {
+        return Ok(kept);
+    }
+    let made = hex::encode(random_secret().map_err(|_| DevError::no_randomness())?);
+    data.keep_secret(name, &made)?;
+    Ok(made)
 }

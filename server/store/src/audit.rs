@@ -108,7 +108,7 @@ pub struct AuditEvent {
 pub struct AuditOutcome {
     /// Whose outcome.
     pub event_id: EventId,
-    /// When.
+    /// The event's time, and so when the call began: there is one outcome of an event, and it lies beside it.
     pub time: OffsetDateTime,
     /// How.
     pub outcome: Outcome,
@@ -141,7 +141,7 @@ impl Tx {
         record_event(self.connection(), event).await
     }
 
-    /// Writes the outcome of an event that had none.
+    /// Writes the outcome of an event that had none; [`StoreError::Conflict`] where it has one by now.
     pub async fn record_outcome(&mut self, outcome: &AuditOutcome) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO sync.audit_outcomes (event_id, time, outcome, code, rows, duration_us)

@@ -2,7 +2,8 @@
 //!
 //! There is no pool to hold: work happens in a transaction of an organization ([`Store::begin`], [`Store::begin_write`]),
 //! of an organization that is still being authenticated ([`Store::authenticate`]), or of no organization at all
-//! ([`Store::system`]). Each ends with `commit(self)`; dropped without it, nothing of it happened.
+//! ([`Store::system`]). The worker's maintenance of the audit log has a role and a door of its own ([`Maintenance`]).
+//! Each ends with `commit(self)`; dropped without it, nothing of it happened.
 
 mod audit;
 mod call_sites;
@@ -15,10 +16,12 @@ mod idempotency;
 mod identity;
 mod indexes;
 mod lookups;
+mod maintenance;
 mod migrate;
 mod organizations;
 mod pool;
 mod repositories;
+mod seals;
 mod swap;
 mod tx;
 
@@ -31,9 +34,11 @@ pub use findings::{FindingFilter, FindingPosition, FindingRow, SummaryRow};
 pub use idempotency::RememberedAnswer;
 pub use identity::{Member, NewMember, NewToken, TokenRow};
 pub use indexes::{Index, IndexCounts};
-pub use migrate::{create_database, migrate, pending_migrations};
+pub use maintenance::{HeadDestination, Maintenance, MaintenanceTx};
+pub use migrate::{Passwords, create_database, migrate, pending_migrations};
 pub use organizations::{Organization, OrganizationState};
 pub use pool::{PoolOptions, Store};
 pub use repositories::{NewRepository, Repository, RepositoryState};
+pub use seals::Unsealed;
 pub use swap::{SnapshotFacts, Swap};
 pub use tx::{AuthTx, SystemTx, Tx};

@@ -11,15 +11,25 @@ pub(crate) static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
 /// Audit partitions are made for the month of the clock and as many after it.
 const AUDIT_MONTHS_AHEAD: i32 = 3;
 
-/// Applies every migration that is missing, as the owner role of `owner_url` (which needs CREATEROLE unless `sync_app`
-/// exists), gives `sync_app` the password where one is given, and makes the audit partitions of the months from `now`
-/// on. Gives the versions applied.
-pub async fn migrate(owner_url: &str, app_password: Option<&str>, now: OffsetDateTime) -> Result<Vec<i64>, StoreError> {
+/// Passwords for the roles that the migrations make; a role without one keeps what it has.
+#[derive(Clone, Copy, Default)]
+pub struct Passwords<'a> {
+    /// Of `sync_app`, the service's role.
+    pub app: Option<&'a str>,
+    /// Of `sync_maintainer`, the worker's role for maintenance.
+    pub maintainer: Option<&'a str>,
+}
+
+/// Applies every migration that is missing, as the owner role of `owner_url` (which needs CREATEROLE unless the roles
+/// exist), sets the passwords, and makes the audit partitions of the months from `now` on. Gives the versions applied.
+pub async fn migrate(owner_url: &str, passwords: Passwords<'_>, now: OffsetDateTime) -> Result<Vec<i64>, StoreError> {
     let mut connection = connect(owner_url).await?;
     let before = applied(&mut connection).await?;
     MIGRATOR.run(&mut connection).await.map_err(refused)?;
-    if let Some(password) = app_password {
-        set_app_password(&mut connection, password).await?;
+    for (role, password) in [("sync_app", passwords.app), ("sync_maintainer", passwords.maintainer)] {
+        if let Some(password) = password {
+            set_password(&mut connection, role, password).await?;
+        }
     }
     sqlx::query("SELECT sync.ensure_audit_partitions($1, $2)")
         .bind(now.date())
@@ -87,8 +97,9 @@ async fn applied(connection: &mut PgConnection) -> Result<Vec<i64>, StoreError> 
 }
 
 /// A password cannot be a parameter of ALTER ROLE; the server itself quotes it.
-async fn set_app_password(connection: &mut PgConnection, password: &str) -> Result<(), StoreError> {
-    let statement: String = sqlx::query_scalar("SELECT format('ALTER ROLE sync_app PASSWORD %L', $1)")
+async fn set_password(connection: &mut PgConnection, role: &str, password: &str) -> Result<(), StoreError> {
+    let statement: String = sqlx::query_scalar("SELECT format('ALTER ROLE %I PASSWORD %L', $1, $2)")
+        .bind(role)
         .bind(password)
         .fetch_one(&mut *connection)
         .await?;

@@ -50,36 +50,8 @@ impl Store {
     /// Connects and checks that the role of `url` is neither superuser nor able to bypass row security, and that the
     /// schema is the one this build was made for.
     pub async fn connect(url: &str, options: PoolOptions) -> Result<Self, StoreError> {
-        let connect = PgConnectOptions::from_str(url)
-            .map_err(|e| {
-                StoreError::Refused(format!(
-                    "the database address is not one: {e}; next: check SYNC_DATABASE_URL, postgres://role@host/database"
-                ))
-            })?
-            .application_name("syncd")
-            .options([
-                // The ROLLBACK at every release would otherwise be answered with a warning each time.
-                ("client_min_messages", "error".to_owned()),
-                ("statement_timeout", options.statement_timeout.as_millis().to_string()),
-                ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION.as_millis().to_string()),
-            ]);
-        let pool = PgPoolOptions::new()
-            .max_connections(options.max_connections)
-            .acquire_timeout(options.acquire_timeout)
-            .after_release(|connection, _| {
-                // A `begin()` future that is dropped midway returns its connection inside an open transaction that
-                // sqlx does not know of; the next borrower's writes would be lost with it.
-                Box::pin(async move {
-                    connection.execute("ROLLBACK").await?;
-                    Ok(true)
-                })
-            })
-            .connect_with(connect)
-            .await?;
-        let store = Self { pool, write_statement_timeout: options.write_statement_timeout };
-        store.check_role().await?;
-        store.check_schema().await?;
-        Ok(store)
+        let pool = connect(url, &options, "SYNC_DATABASE_URL", "sync_app").await?;
+        Ok(Self { pool, write_statement_timeout: options.write_statement_timeout })
     }
 
     /// A reader's transaction: one snapshot for all its statements (REPEATABLE READ), rows of the principal's
@@ -154,40 +126,79 @@ impl Store {
     pub async fn close(&self) {
         self.pool.close().await;
     }
+}
 
-    async fn check_role(&self) -> Result<(), StoreError> {
-        let (role, above): (String, bool) = sqlx::query_as(
-            "SELECT rolname::text, rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user",
-        )
-        .fetch_one(&self.pool)
+/// Connects to `url`, which `variable` configures, and checks that its role is neither superuser nor able to bypass row
+/// security, and that the schema is the one this build was made for. `expected` is the role that it should be.
+pub(crate) async fn connect(
+    url: &str,
+    options: &PoolOptions,
+    variable: &str,
+    expected: &str,
+) -> Result<PgPool, StoreError> {
+    let connect = PgConnectOptions::from_str(url)
+        .map_err(|e| {
+            StoreError::Refused(format!(
+                "the database address is not one: {e}; next: check {variable}, postgres://role@host/database"
+            ))
+        })?
+        .application_name("syncd")
+        .options([
+            // The ROLLBACK at every release would otherwise be answered with a warning each time.
+            ("client_min_messages", "error".to_owned()),
+            ("statement_timeout", options.statement_timeout.as_millis().to_string()),
+            ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION.as_millis().to_string()),
+        ]);
+    let pool = PgPoolOptions::new()
+        .max_connections(options.max_connections)
+        .acquire_timeout(options.acquire_timeout)
+        .after_release(|connection, _| {
+            // A `begin()` future that is dropped midway returns its connection inside an open transaction that
+            // sqlx does not know of; the next borrower's writes would be lost with it.
+            Box::pin(async move {
+                connection.execute("ROLLBACK").await?;
+                Ok(true)
+            })
+        })
+        .connect_with(connect)
         .await?;
-        if above {
-            return Err(StoreError::Refused(format!(
-                "the database role `{role}` may bypass row security, so tenants would not be kept apart; \
-                 next: connect as `sync_app`, which `syncd migrate` creates"
-            )));
-        }
-        Ok(())
-    }
+    check_role(&pool, expected).await?;
+    check_schema(&pool).await?;
+    Ok(pool)
+}
 
-    async fn check_schema(&self) -> Result<(), StoreError> {
-        let next = "next: run `syncd migrate` with the owner's address";
-        let applied: Vec<i64> = sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success")
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| match error {
-                // 42P01: no such table; 42501: the grant of the first migration is missing.
-                sqlx::Error::Database(database) if matches!(database.code().as_deref(), Some("42P01" | "42501")) => {
-                    StoreError::Refused(format!("the database has no schema of Sync; {next}"))
-                }
-                other => other.into(),
-            })?;
-        match MIGRATOR.iter().find(|migration| !applied.contains(&migration.version)) {
-            None => Ok(()),
-            Some(missing) => Err(StoreError::Refused(format!(
-                "the database lacks migration {} ({}); {next}",
-                missing.version, missing.description
-            ))),
-        }
+async fn check_role(pool: &PgPool, expected: &str) -> Result<(), StoreError> {
+    let (role, above): (String, bool) = sqlx::query_as(
+        "SELECT rolname::text, rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user",
+    )
+    .fetch_one(pool)
+    .await?;
+    if above {
+        return Err(StoreError::Refused(format!(
+            "the database role `{role}` may bypass row security, so tenants would not be kept apart; \
+             next: connect as `{expected}`, which `syncd migrate` creates"
+        )));
+    }
+    Ok(())
+}
+
+async fn check_schema(pool: &PgPool) -> Result<(), StoreError> {
+    let next = "next: run `syncd migrate` with the owner's address";
+    let applied: Vec<i64> = sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success")
+        .fetch_all(pool)
+        .await
+        .map_err(|error| match error {
+            // 42P01: no such table; 42501: the grant of the first migration is missing.
+            sqlx::Error::Database(database) if matches!(database.code().as_deref(), Some("42P01" | "42501")) => {
+                StoreError::Refused(format!("the database has no schema of Sync; {next}"))
+            }
+            other => other.into(),
+        })?;
+    match MIGRATOR.iter().find(|migration| !applied.contains(&migration.version)) {
+        None => Ok(()),
+        Some(missing) => Err(StoreError::Refused(format!(
+            "the database lacks migration {} ({}); {next}",
+            missing.version, missing.description
+        ))),
     }
 }

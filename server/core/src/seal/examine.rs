@@ -73,6 +73,13 @@ pub enum Finding {
         /// What does not fit.
         why: &'static str,
     },
+    /// That rows were removed in time is said by a statement that is not signed as it has to be.
+    PruningEdited {
+        /// Up to which seal they are said to be.
+        through: u64,
+        /// What does not fit.
+        why: &'static str,
+    },
 }
 
 impl fmt::Display for Finding {
@@ -100,6 +107,12 @@ impl fmt::Display for Finding {
             Self::RootDiffers { number } => write!(f, "the rows of seal {number} are not those that were sealed"),
             Self::SealMissing { number } => write!(f, "seal {number} was removed"),
             Self::SealEdited { number, why } => write!(f, "seal {number} was edited: {why}"),
+            Self::PruningEdited { through, why } => {
+                write!(
+                    f,
+                    "that rows up to seal {through} were kept long enough and removed is not to be believed: {why}"
+                )
+            }
         }
     }
 }
@@ -125,10 +138,10 @@ pub fn examine(head: &Head, records: &[Option<Record>], rows: &[Row], key: &Reco
     found
 }
 
-/// Checks that heads, in the order of their numbers, are one history from the first on, each naming the one before it.
-pub fn examine_chain(heads: &[Head]) -> Vec<Finding> {
+/// Checks that heads, in the order of their numbers, are one history after the one `before` them, each naming the one
+/// before it; from the first on where there is none before.
+pub fn examine_chain<'a>(mut before: Option<&'a Head>, heads: &'a [Head]) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut before: Option<&Head> = None;
     for head in heads {
         let next = before.map_or(1, |before| before.number + 1);
         found.extend((next..head.number).map(|number| Finding::SealMissing { number }));
