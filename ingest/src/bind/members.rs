@@ -169,29 +169,39 @@ impl Evaluator<'_, '_> {
         if let Some(own) = own {
             return self.ask(Question::Member(file, class, own));
         }
-        let Some(extends) = it.extends else { return Value::Unknown };
-        let base = self.expr(file, extends);
-        let base = match base {
-            Value::Class(base_file, base) if (base_file, base) != (file, class) => Value::Instance(base_file, base),
-            Value::Vendor(_) => self.instance(&base, file, extends),
-            _ => return Value::Unknown,
-        };
-        if self.open.len() > DEEPEST / 2 {
-            return Value::Unknown;
+        for extends in it.extends.iter().chain(&it.further) {
+            let base = self.expr(file, *extends);
+            let base = match base {
+                Value::Class(base_file, base) if (base_file, base) != (file, class) => Value::Instance(base_file, base),
+                Value::Vendor(_) => self.instance(&base, file, *extends),
+                _ => continue,
+            };
+            if self.open.len() > DEEPEST / 2 {
+                return Value::Unknown;
+            }
+            let member = self.member(&base, name);
+            if member.is_known() {
+                return member;
+            }
         }
-        self.member(&base, name)
+        Value::Unknown
     }
 
     /// A member of the class that a class extends.
     fn inherited_static(&mut self, file: FileId, class: ClassId, name: &str) -> Value {
-        let extends = self.world.file(file).parsed.classes.get(class as usize).and_then(|it| it.extends);
-        let Some(extends) = extends else { return Value::Unknown };
-        match self.expr(file, extends) {
-            Value::Class(there, base) if (there, base) != (file, class) && self.open.len() <= DEEPEST / 2 => {
-                self.member(&Value::Class(there, base), name)
+        let Some(it) = self.world.file(file).parsed.classes.get(class as usize) else { return Value::Unknown };
+        for extends in it.extends.iter().chain(&it.further) {
+            match self.expr(file, *extends) {
+                Value::Class(there, base) if (there, base) != (file, class) && self.open.len() <= DEEPEST / 2 => {
+                    let member = self.member(&Value::Class(there, base), name);
+                    if member.is_known() {
+                        return member;
+                    }
+                }
+                _ => {}
             }
-            _ => Value::Unknown,
         }
+        Value::Unknown
     }
 
     pub(super) fn eval_member(&mut self, file: FileId, class: ClassId, name: Name) -> Value {

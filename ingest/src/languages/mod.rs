@@ -4,6 +4,7 @@
 //! makes facts of that for every language, in two passes, since a name may be used before it is declared. Lexical scope
 //! counts: a name is what the innermost scope around it declares, and what no scope declares is not known.
 
+mod assign;
 mod declare;
 mod digests;
 mod go;

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::each;
-use super::reader::{Declaration, Declared, Reader, ScopeId, ScopeKind, TypeSlot};
+use super::reader::{Declaration, Declared, Reader, ScopeId, ScopeKind, TypeSlot, ValueSlot};
 use super::rules::{Kind, Role};
 use crate::parse::{ClassId, Expr};
 
@@ -41,6 +41,11 @@ impl<'t> Reader<'t> {
 
     pub(super) fn extension(&mut self, node: Node<'t>, scope: ScopeId) -> ScopeId {
         let owner = self.receiving_class(node, scope);
+        let trait_taken = self.rule(node).and_then(|rule| rule.get(Role::Value));
+        if let (Some((class, _)), Some(it)) = (&owner, trait_taken) {
+            // What a trait does by itself, its types do too.
+            self.values.push((ValueSlot::Base(*class), it, scope));
+        }
         let inner = self.add_scope(ScopeKind::Class, Some(scope));
         let (class, name) = match owner {
             Some(owner) => owner,

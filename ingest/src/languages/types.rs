@@ -39,7 +39,13 @@ impl<'t> Reader<'t> {
                     *known = Some(value);
                 }
             }
-            ValueSlot::Base(class) => self.out.classes[class as usize].extends = Some(value),
+            ValueSlot::Base(class) => {
+                let class = &mut self.out.classes[class as usize];
+                match class.extends {
+                    None => class.extends = Some(value),
+                    Some(_) => class.further.push(value),
+                }
+            }
             ValueSlot::Returns(function) => self.out.functions[function as usize].returns.push(value),
         }
     }

@@ -386,6 +386,8 @@ pub struct Class {
     pub symbol: Option<SymbolIndex>,
     /// Its base class.
     pub extends: Option<ExprId>,
+    /// Further bases, and traits that it takes over, in their order.
+    pub further: Vec<ExprId>,
     /// Its constructor.
     pub constructor: Option<FunctionId>,
     /// Fields, methods, accessors and constructor parameter properties.

@@ -74,8 +74,8 @@ fn whole(facts: &ParsedFile) -> u64 {
     for Binding { name, origin, ty, writes, line: _, symbol } in bindings {
         (name, origin, ty, writes, symbol).hash(&mut hasher);
     }
-    for Class { symbol, extends, constructor, members, assigned, line: _ } in classes {
-        (symbol, extends, constructor, assigned, members.len()).hash(&mut hasher);
+    for Class { symbol, extends, further, constructor, members, assigned, line: _ } in classes {
+        (symbol, extends, further, constructor, assigned, members.len()).hash(&mut hasher);
         for Member { name, is_static, kind, line: _ } in members {
             (name, is_static, kind).hash(&mut hasher);
         }

@@ -6,7 +6,7 @@
 (lambda body: (_) @_value) @closure
 
 (class_definition name: (identifier) @_name body: (_) @_body) @class
-(class_definition superclasses: (argument_list . (_) @_base)) @class
+(class_definition superclasses: (argument_list [(identifier) (attribute) (subscript) (call)] @_base)) @class
 
 (decorated_definition (decorator (_) @_decorator) definition: (_) @_definition) @decorated
 

@@ -13,12 +13,18 @@
 ((enum_item name: (type_identifier) @_name) @class (#set! symbol enum))
 ((trait_item name: (type_identifier) @_name) @class (#set! symbol trait))
 (type_item name: (type_identifier) @_name type: (_) @_type) @alias
+((trait_item bounds: (trait_bounds [(type_identifier) (scoped_type_identifier)] @_base)) @class (#set! symbol trait))
 (struct_item body: (field_declaration_list (field_declaration name: (field_identifier) @_name type: (_) @_type) @field))
 
 (impl_item type: [
   (type_identifier) @_base
   (generic_type type: (type_identifier) @_base)
   (reference_type type: (type_identifier) @_base)
+]) @extension
+(impl_item trait: [
+  (type_identifier) @_value
+  (scoped_type_identifier) @_value
+  (generic_type type: (type_identifier) @_value)
 ]) @extension
 (impl_item) @extension
 

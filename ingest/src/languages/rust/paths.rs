@@ -174,6 +174,16 @@ pub(super) fn path<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: ScopeId) 
     }
     let mut names = Vec::new();
     segments(reader, node, &mut names);
+    path_of(reader, &names, node, scope)
+}
+
+/// The value of the names of a path, where it starts at a module.
+pub(super) fn path_of<'t>(
+    reader: &mut Reader<'t>,
+    names: &[&'t str],
+    node: Node<'t>,
+    scope: ScopeId,
+) -> Option<ExprId> {
     let (first, last) = (*names.first()?, names.len().checked_sub(1)?);
     if first == "Self" || first.is_empty() || first.contains(['<', ' ', ':']) {
         return None;

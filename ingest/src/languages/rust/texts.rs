@@ -8,7 +8,7 @@ use super::super::texts::{Part, together};
 use crate::parse::{Argument, Expr, ExprId};
 
 /// Methods whose result is their object, for what is followed here.
-const SAME: [&str; 16] = [
+pub(super) const SAME: [&str; 16] = [
     "as_mut",
     "as_ref",
     "as_str",

@@ -10,7 +10,7 @@
 (index_expression . (_) @_object) @index
 
 [(string_literal) (raw_string_literal)] @text
-(macro_invocation macro: (identifier) (token_tree)) @special
+(macro_invocation macro: [(identifier) (scoped_identifier)] (token_tree)) @special
 (binary_expression left: (_) @_left operator: "+" right: (_) @_right) @join
 
 (reference_expression value: (_) @_value) @same
