@@ -15,7 +15,8 @@ use crate::audit::refusals::Refusals;
 use crate::config::{Config, ConfigError};
 use crate::http::names::Names;
 use crate::identity::Authenticator;
-use crate::identity::jwt::Issuers;
+use crate::identity::advertised::Advertised;
+use crate::identity::issuers::Issuers;
 use crate::keys::Keys;
 
 /// The service, ready to be served.
@@ -32,6 +33,8 @@ pub struct App {
     pub auditor: Auditor,
     /// Who asks.
     pub authenticator: Authenticator,
+    /// Issuers that clients are told about.
+    pub advertised: Advertised,
     /// Where answers come from.
     pub answers: Arc<dyn Answers>,
     /// Seals page cursors.
@@ -74,16 +77,18 @@ impl App {
         answers: impl FnOnce(Auditor, CursorKey) -> Arc<dyn Answers>,
     ) -> Result<Arc<Self>, ConfigError> {
         let keys = Keys::derive(config.secret_key()?);
-        let issuers = Issuers::read(&config.issuers).map_err(|reason| ConfigError::Bad {
+        let issuers = Issuers::read(&config, clock.clone()).map_err(|reason| ConfigError::Bad {
             key: "issuers".to_owned(),
             origin: "configuration".to_owned(),
             reason,
         })?;
         let auditor = Auditor::new(store.clone(), clock.clone(), keys.clone());
         let public_url = config.public_url();
+        let advertised = issuers.configured().map(str::to_owned).collect();
         Ok(Arc::new(Self {
+            advertised: Advertised::new(store.clone(), clock.clone(), advertised),
             answers: answers(auditor.clone(), keys.cursors()),
-            authenticator: Authenticator::new(store.clone(), clock.clone(), issuers, public_url.clone()),
+            authenticator: Authenticator::new(store.clone(), clock.clone(), issuers),
             cursors: keys.cursors(),
             names: Names::of(&config),
             refusals: Refusals::new(clock.clone()),

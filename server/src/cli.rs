@@ -166,6 +166,7 @@ impl From<sync_store::StoreError> for Failure {
             StoreError::Unavailable(_) => "check the database address and that the database runs",
             StoreError::Refused(_) => "run `syncd migrate`, and give `serve` the application role",
             StoreError::Conflict(_) => "choose another name",
+            StoreError::OverLimit { .. } => "remove what is not needed, or `syncd organization plan` another plan",
             StoreError::NotFound(_) => "check the name",
             StoreError::Bug(_) => "run `syncd migrate`; if it stays, report it",
         };

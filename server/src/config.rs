@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use sync_core::principal::Role;
 use url::Url;
+
+use crate::identity::issuers;
 
 /// The reference: every key with its default and what it means.
 pub const REFERENCE: &str = include_str!("../../deploy/syncd.toml");
@@ -66,6 +69,8 @@ pub struct Config {
     pub audit_retention_days: u32,
     /// Accepted issuers of JSON Web Tokens.
     pub issuers: Vec<IssuerConfig>,
+    /// Hosts of issuers that may have addresses of a private network, or of this machine.
+    pub private_issuer_hosts: Vec<String>,
     /// Seconds that requests in flight may take after SIGTERM.
     pub shutdown_grace_s: u64,
     /// tracing's filter.
@@ -94,15 +99,30 @@ pub struct IssuerConfig {
     #[serde(default)]
     pub audience: Option<String>,
     /// Names of accepted signature algorithms.
-    pub algorithms: Vec<String>,
+    #[serde(default, rename = "algorithms")]
+    named_algorithms: Vec<String>,
     /// The issuer's public key, PEM.
-    pub public_key_pem: String,
+    #[serde(default)]
+    pub public_key_pem: Option<String>,
+    /// Where the issuer publishes its keys; with neither, as its OpenID configuration says.
+    #[serde(default)]
+    pub jwks_url: Option<String>,
     /// The organization (name) that all its tokens belong to.
     #[serde(default)]
     pub organization: Option<String>,
     /// The claim that names the organization.
     #[serde(default)]
     pub organization_claim: Option<String>,
+    /// What a principal becomes at first sight.
+    #[serde(default)]
+    pub default_role: Option<Role>,
+}
+
+impl IssuerConfig {
+    /// Names of accepted signature algorithms.
+    pub fn algorithms(&self) -> Vec<String> {
+        if self.named_algorithms.is_empty() { issuers::default_algorithms() } else { self.named_algorithms.clone() }
+    }
 }
 
 /// Why the configuration does not stand; each message names the key.
@@ -355,7 +375,7 @@ impl Sources {
                 ));
             }
         }
-        crate::identity::jwt::check(&config.issuers).map_err(|reason| bad("issuers", &origin("issuers"), &reason))?;
+        issuers::check(&config).map_err(|reason| bad("issuers", &origin("issuers"), &reason))?;
         Ok(config)
     }
 }

@@ -1,6 +1,11 @@
 //! Who a bearer credential stands for: Sync's own tokens, and JSON Web Tokens of configured issuers.
 
+pub mod advertised;
+pub mod fetch;
+pub mod issuers;
+pub mod jwks;
 pub mod jwt;
+mod key_set;
 pub mod token;
 
 use std::sync::Arc;
@@ -8,18 +13,18 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
 use sync_core::clock::Clock;
 use sync_core::ids::{OrganizationId, PrincipalId};
-use sync_core::principal::{Principal, Role};
+use sync_core::principal::Principal;
 use sync_store::{Member, NewMember, Organization, OrganizationState, Store, StoreError, TokenRow};
 use time::OffsetDateTime;
 
-use jwt::Issuers;
+use issuers::{Issuers, NotVerified, Trusted, TrustedFor};
+use jwt::{BadJwt, Unverified, Verified};
 
 /// Turns credentials into principals.
 pub struct Authenticator {
     store: Store,
     clock: Arc<dyn Clock>,
     issuers: Issuers,
-    public_url: String,
 }
 
 /// Why a credential gives no principal.
@@ -46,9 +51,9 @@ pub struct RefusedCredential {
 }
 
 impl Authenticator {
-    /// For the service at `public_url`.
-    pub fn new(store: Store, clock: Arc<dyn Clock>, issuers: Issuers, public_url: String) -> Self {
-        Self { store, clock, issuers, public_url }
+    /// Over a store, with the issuers that the operator trusts.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, issuers: Issuers) -> Self {
+        Self { store, clock, issuers }
     }
 
     /// The principal of the value of an `Authorization` header.
@@ -83,16 +88,16 @@ impl Authenticator {
 
     async fn jwt(&self, credential: &str) -> Result<Principal, NotAuthenticated> {
         let now = self.clock.now();
-        let verified = self.issuers.verify(credential, &self.public_url, now).map_err(|error| {
-            refused(if error == jwt::BadJwt::Expired { "token_expired" } else { "bad_jwt" }, &error.to_string(), None)
-        })?;
+        let token = Unverified::read(credential).map_err(bad_jwt)?;
+        let trusted = self.issuers.trusted(&token, &self.store).await.map_err(not_verified)?;
+        let verified = self.issuers.verify(&trusted, &token, now).await.map_err(not_verified)?;
         let organization = self
-            .organization(&verified.organization)
-            .await
-            .map_err(|error| store_failed(&error))?
+            .organization(&trusted.organization, &verified)
+            .await?
             .filter(|organization| organization.state == OrganizationState::Active)
             .ok_or_else(|| refused("unknown_organization", "the token's organization is not served here", None))?;
-        let member = self.member(&organization, &verified, now).await.map_err(|error| store_failed(&error))?;
+        let member =
+            self.member(&organization, &trusted, &verified, now).await.map_err(|error| store_failed(&error))?;
         let principal = Principal {
             organization: organization.id,
             id: member.id,
@@ -109,21 +114,34 @@ impl Authenticator {
         Ok(principal)
     }
 
-    async fn organization(&self, named: &str) -> Result<Option<Organization>, StoreError> {
-        let mut tx = self.store.system("authenticate").await?;
-        let found = match named.parse::<OrganizationId>() {
-            Ok(id) => tx.organization(id).await?,
-            Err(_) => tx.organization_by_slug(named).await?,
+    async fn organization(
+        &self,
+        trusted_for: &TrustedFor,
+        verified: &Verified,
+    ) -> Result<Option<Organization>, NotAuthenticated> {
+        let named = match trusted_for {
+            TrustedFor::Named(name) => name,
+            TrustedFor::Claim(claim) => verified.text(claim).ok_or_else(|| bad_jwt(BadJwt::Claim("organization")))?,
+            TrustedFor::Own(id) => &id.to_string(),
         };
-        tx.commit().await?;
-        Ok(found)
+        let found = async {
+            let mut tx = self.store.system("authenticate").await?;
+            let found = match named.parse::<OrganizationId>() {
+                Ok(id) => tx.organization(id).await?,
+                Err(_) => tx.organization_by_slug(named).await?,
+            };
+            tx.commit().await?;
+            Ok(found)
+        };
+        found.await.map_err(|error| store_failed(&error))
     }
 
     /// The member of that identity, made at first sight.
     async fn member(
         &self,
         organization: &Organization,
-        verified: &jwt::Verified,
+        trusted: &Trusted,
+        verified: &Verified,
         now: OffsetDateTime,
     ) -> Result<Member, StoreError> {
         let mut tx = self.store.authenticate(organization.id).await?;
@@ -135,15 +153,28 @@ impl Authenticator {
                 id: PrincipalId::at(now),
                 name: &verified.name,
                 kind: verified.kind,
-                role: Role::Member,
+                role: trusted.default_role,
                 identity: Some((&verified.issuer, &verified.subject)),
-                // Whom the organization's own issuer vouches for reads what the organization has; grants narrow it.
-                reads_all: true,
+                reads_all: trusted.reads_all,
             };
             tx.create_member(&new, now).await?
         };
         tx.commit().await?;
         Ok(member)
+    }
+}
+
+fn bad_jwt(error: BadJwt) -> NotAuthenticated {
+    let code = if error == BadJwt::Expired { "token_expired" } else { "bad_jwt" };
+    refused(code, &error.to_string(), None)
+}
+
+fn not_verified(error: NotVerified) -> NotAuthenticated {
+    match error {
+        NotVerified::Bad(error) => bad_jwt(error),
+        // Never a bad token: it may be a good one, and clients throw away what is called bad.
+        NotVerified::KeysUnavailable => NotAuthenticated::Unavailable,
+        NotVerified::Store(error) => store_failed(&error),
     }
 }
 

@@ -1,63 +1,16 @@
 //! JSON Web Tokens: every well-known way of getting one accepted that should not be.
 
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 use sync_tests::service::{TestService, audit_log};
 use sync_tests::{NOW, TestDatabase, TwoOrganizations, with_database};
 
+use super::keys::Keys;
+
 const ISSUER: &str = "https://id.example.com";
 const EC_ISSUER: &str = "https://ec.example.com";
-
-/// What stands before the raw key in a SubjectPublicKeyInfo.
-const ED25519_SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-const P256_SPKI: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
-
-/// An issuer's key pair.
-struct Keys {
-    algorithm: Algorithm,
-    private: EncodingKey,
-    public_pem: String,
-}
-
-impl Keys {
-    fn ed25519() -> Self {
-        let pkcs8 = Ed25519KeyPair::generate().unwrap().to_pkcs8v1().unwrap();
-        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(pkcs8.as_ref()).unwrap();
-        Self {
-            algorithm: Algorithm::EdDSA,
-            private: EncodingKey::from_ed_der(pkcs8.as_ref()),
-            public_pem: pem(&ED25519_SPKI, pair.public_key().as_ref()),
-        }
-    }
-
-    fn p256() -> Self {
-        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-        Self {
-            algorithm: Algorithm::ES256,
-            private: EncodingKey::from_ec_der(pair.to_pkcs8v1().unwrap().as_ref()),
-            public_pem: pem(&P256_SPKI, pair.public_key().as_ref()),
-        }
-    }
-
-    fn sign(&self, claims: &Value) -> String {
-        self.sign_with(&Header::new(self.algorithm), claims)
-    }
-
-    fn sign_with(&self, header: &Header, claims: &Value) -> String {
-        jsonwebtoken::encode(header, claims, &self.private).unwrap()
-    }
-}
-
-fn pem(prefix: &[u8], key: &[u8]) -> String {
-    let body = STANDARD.encode([prefix, key].concat());
-    format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n")
-}
 
 /// Good claims for the service at `url`.
 fn claims(url: &str) -> Value {

@@ -2,6 +2,10 @@
 
 mod credentials;
 mod ending;
+mod issuer;
+mod issuers;
+mod jwks;
 mod jwt;
+mod keys;
 mod rest;
 mod surface;

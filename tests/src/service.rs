@@ -119,7 +119,7 @@ impl TestService {
         let new = NewToken {
             id,
             principal: principal.id,
-            name: "test",
+            name: &id.to_string(),
             secret_hash: made.secret_hash,
             scopes: &scopes,
             expires_at,

@@ -7,12 +7,14 @@ use sync_tests::{TestDatabase, with_database};
 const POLICY: &str = "(organization_id = (NULLIF(current_setting('sync.organization'::text, true), ''::text))::uuid)";
 
 /// Without row security, since nothing private may ever be in them.
-const PUBLIC_TABLES: [&str; 7] = [
+const PUBLIC_TABLES: [&str; 9] = [
     "feed.changes",
     "feed.sources",
     "feed.vendors",
     "feed.versions",
     "public._sqlx_migrations",
+    "routing.advertised_issuers",
+    "routing.issuer_routes",
     "routing.organizations",
     "routing.refusals",
 ];

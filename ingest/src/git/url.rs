@@ -1,8 +1,8 @@
 //! Addresses of repositories, believed only after they were looked at.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
+use sync_core::address::is_public;
 use sync_core::text::shown;
 use url::{Host, Url};
 
@@ -38,8 +38,8 @@ impl RemoteUrl {
         }
         match url.host() {
             Some(Host::Domain(name)) if is_local_name(name) => Err(refused("its host is this machine")),
-            Some(Host::Ipv4(address)) if !is_public_v4(address) => Err(refused("its host is not a public address")),
-            Some(Host::Ipv6(address)) if !is_public_v6(address) => Err(refused("its host is not a public address")),
+            Some(Host::Ipv4(address)) if !is_public(address.into()) => Err(refused("its host is not a public address")),
+            Some(Host::Ipv6(address)) if !is_public(address.into()) => Err(refused("its host is not a public address")),
             Some(_) => Ok(Self(url)),
             None => Err(refused("it names no host")),
         }
@@ -128,34 +128,6 @@ fn without_secrets(text: &str) -> String {
 fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     name == "localhost" || name.ends_with(".localhost")
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, ..] = address.octets();
-    let is_shared = a == 100 && (64..128).contains(&b);
-    let is_benchmark = a == 198 && (b == 18 || b == 19);
-    !(address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_unspecified()
-        || address.is_broadcast()
-        || address.is_documentation()
-        || address.is_multicast()
-        || a == 0
-        || a >= 240
-        || is_shared
-        || is_benchmark)
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    if let Some(v4) = address.to_ipv4_mapped() {
-        return is_public_v4(v4);
-    }
-    // Only what is handed out to the internet, without the ranges that embed an IPv4 address or document.
-    let [first, second, ..] = address.segments();
-    let is_global = first & 0xe000 == 0x2000;
-    let embeds_v4 = first == 0x2002 || (first == 0x2001 && second == 0);
-    is_global && !embeds_v4 && !(first == 0x2001 && second == 0x0db8)
 }
 
 #[cfg(test)]

@@ -90,6 +90,7 @@ uuid_id!(PrincipalId, "prn", "principal");
 uuid_id!(RepositoryId, "src", "repository (source)");
 uuid_id!(IndexId, "idx", "index");
 uuid_id!(TokenId, "tok", "token");
+uuid_id!(IssuerId, "iss", "issuer");
 uuid_id!(EventId, "evt", "audit event");
 uuid_id!(RequestId, "req", "request");
 uuid_id!(JobId, "job", "job");

@@ -4,11 +4,13 @@
 //! here can be tested with exact expected answers. Everything another crate says about organizations, call sites,
 //! operations, vendor changes and findings, it says with the types of this one.
 
+pub mod address;
 pub mod change;
 pub mod clock;
 pub mod cursor;
 pub mod graph;
 pub mod ids;
+pub mod issuer_route;
 pub mod join;
 pub mod operation;
 pub mod policy;

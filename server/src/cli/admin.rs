@@ -44,6 +44,9 @@ pub(super) struct TokenArgs {
     /// Whose token it is.
     #[arg(long, value_name = "NAME", value_parser = principal_name)]
     principal: String,
+    /// What the token is called; two of a name live at a time. Absent: a name of its own.
+    #[arg(long, value_name = "NAME", value_parser = principal_name)]
+    name: Option<String>,
     /// The principal is a machine (CI, a collector) and not a person. Only used where it is made.
     #[arg(long)]
     service: bool,
@@ -119,11 +122,13 @@ async fn create(
             NewMember { id: PrincipalId::at(now), name: &args.principal, kind, role, identity: None, reads_all: true };
         tx.create_member(&new, now).await?
     };
+    // Two tokens of a name live at a time, so that a name that nobody chose is of one token.
+    let name = args.name.clone().unwrap_or_else(|| format!("command line {id}"));
     let scopes: BTreeSet<Scope> = args.scopes.iter().copied().collect();
     let new = NewToken {
         id,
         principal: member.id,
-        name: "command line",
+        name: &name,
         secret_hash: made.secret_hash,
         scopes: &scopes,
         expires_at: args.expires.map(|lifetime| now + lifetime),

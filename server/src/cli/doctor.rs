@@ -31,7 +31,7 @@ pub(super) async fn run(
     let checks: [(&str, Check); 5] = [
         ("configuration", Ok(format!("served as {}", config.public_url()))),
         ("secret key", secret_key(&config)),
-        ("issuers", Ok(format!("{} configured, every key readable", config.issuers.len()))),
+        ("issuers", Ok(format!("{} configured, every given key readable", config.issuers.len()))),
         ("clock", clock()),
         ("database role and row security", database(&config).await),
     ];

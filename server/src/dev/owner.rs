@@ -17,6 +17,7 @@ pub(super) const ORGANIZATION: &str = "dev";
 
 const TOKEN_FILE: &str = "token";
 const OWNER: &str = "owner";
+const TOKEN_NAME: &str = "syncd dev";
 
 /// The organization and its owner's token.
 pub(super) struct Owner {
@@ -53,11 +54,13 @@ pub(super) async fn ensure(store: &Store, data: &DataDir, now: OffsetDateTime) -
         };
         tx.create_member(&new, now).await?
     };
+    // One that was lost with the folder that kept it serves nobody any more.
+    tx.revoke_tokens_named(owner.id, TOKEN_NAME, now).await?;
     let scopes: BTreeSet<Scope> = Scope::ALL.into_iter().collect();
     let new = NewToken {
         id,
         principal: owner.id,
-        name: "syncd dev",
+        name: TOKEN_NAME,
         secret_hash: made.secret_hash,
         scopes: &scopes,
         expires_at: None,

@@ -17,13 +17,15 @@ pub const PREFIX: &str = "/.well-known/oauth-protected-resource";
 /// The document of `/mcp`. The root's is the same: clients that ignore the challenge look there, and compare
 /// `resource` with the address that was typed.
 pub async fn endpoint(State(app): State<Arc<App>>) -> Response {
-    respond(&document(&app, "/mcp"))
+    respond(&document(&app, "/mcp").await)
 }
 
 /// The document of `/mcp/{repository…}`.
 pub async fn pinned(State(app): State<Arc<App>>, repository: Result<Path<String>, PathRejection>) -> Response {
     match repository {
-        Ok(Path(name)) if crate::mcp::is_repository_name(&name) => respond(&document(&app, &format!("/mcp/{name}"))),
+        Ok(Path(name)) if crate::mcp::is_repository_name(&name) => {
+            respond(&document(&app, &format!("/mcp/{name}")).await)
+        }
         _ => StatusCode::NOT_FOUND.into_response(),
     }
 }
@@ -33,16 +35,16 @@ pub fn address(public_url: &str, resource_path: &str) -> String {
     format!("{public_url}{PREFIX}{resource_path}")
 }
 
-fn document(app: &App, resource_path: &str) -> Value {
+async fn document(app: &App, resource_path: &str) -> Value {
     let mut document = json!({
         "resource": format!("{}{resource_path}", app.public_url),
         "resource_name": "Sync",
         "bearer_methods_supported": ["header"],
         "scopes_supported": [Scope::GraphRead],
     });
+    let issuers = app.advertised.issuers().await;
     // With no issuer there is nobody to send a client to (the list may not be empty): only Sync's own tokens work.
-    if !app.config.issuers.is_empty() {
-        let issuers: Vec<&str> = app.config.issuers.iter().map(|issuer| issuer.issuer.as_str()).collect();
+    if !issuers.is_empty() {
         document["authorization_servers"] = json!(issuers);
     }
     document

@@ -1,51 +1,48 @@
-//! JSON Web Tokens of configured issuers.
+//! JSON Web Tokens: what of one is believed, and when.
 //!
-//! The signature is checked with the key that the configuration names, never with one that the token names (`jku`,
-//! `x5u`, `jwk` and `kid` are not read). Times are checked here against the service's clock, since jsonwebtoken reads
-//! the system's, and strictly: a claim of the wrong type is a refusal, not an absent claim.
+//! The signature is checked with a key of the issuer that was configured, never with one that the token brings or
+//! leads to: of its header only `alg`, `typ`, `crit` and `kid` are looked at, and `kid` only chooses among the issuer's
+//! own keys. Times are checked against the service's clock, since jsonwebtoken reads the system's, and strictly: a
+//! claim of the wrong type is a refusal, not an absent claim.
 
 use std::collections::BTreeSet;
 
-use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation};
 use serde_json::{Map, Value};
 use sync_core::principal::{PrincipalKind, Scope};
 use time::OffsetDateTime;
 
-use crate::config::IssuerConfig;
-
 /// The longest token that is looked at.
 pub const MAX_JWT_BYTES: usize = 8 * 1024;
+
+/// The longest `kid` that is looked for.
+const MAX_KID_BYTES: usize = 256;
 
 /// How far the clocks of an issuer and of this service may be apart, in seconds.
 const LEEWAY_S: f64 = 30.0;
 
-/// The configured issuers, ready to check tokens.
-#[derive(Debug, Default)]
-pub struct Issuers(Vec<Issuer>);
+/// Algorithms that are accepted where nobody says which.
+pub const DEFAULT_ALGORITHMS: [&str; 3] = ["RS256", "ES256", "EdDSA"];
 
-struct Issuer {
-    name: String,
-    audience: Option<String>,
-    validation: Validation,
-    key: DecodingKey,
-    organization: OrganizationSource,
+/// A token that was read and is not believed.
+pub struct Unverified<'a> {
+    token: &'a str,
+    header: Header,
+    claims: Map<String, Value>,
+    issuer: String,
 }
 
-impl std::fmt::Debug for Issuer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Issuer({})", self.name)
-    }
-}
-
-/// How a token's organization is known.
+/// What a token of an issuer has to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum OrganizationSource {
-    Fixed(String),
-    Claim(String),
+pub struct Rules {
+    issuer: String,
+    /// An audience accepted beside the service's own addresses.
+    audience: Option<String>,
+    algorithms: Vec<Algorithm>,
 }
 
 /// What a good token says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
     /// Its issuer.
     pub issuer: String,
@@ -55,10 +52,9 @@ pub struct Verified {
     pub name: String,
     /// A machine where the subject is the client itself (RFC 9068), else a person.
     pub kind: PrincipalKind,
-    /// Name or id of the organization.
-    pub organization: String,
     /// What it may be used for; words that are no scopes of Sync are left out.
     pub scopes: BTreeSet<Scope>,
+    claims: Map<String, Value>,
 }
 
 /// Why a token is not accepted. The texts go into `error_description`: they hold nothing of the token.
@@ -76,6 +72,12 @@ pub enum BadJwt {
     /// The header demands something or names another kind of token.
     #[error("the token's header is not that of an access token")]
     Header,
+    /// An ID token or a refresh token, which are for others.
+    #[error("the token is not an access token; send the access token that its issuer gave beside it")]
+    NotAccess,
+    /// The issuer publishes no such key.
+    #[error("the token's signature is by a key that its issuer does not publish")]
+    UnknownKey,
     /// The signature does not hold.
     #[error("the token's signature is invalid")]
     Signature,
@@ -91,36 +93,101 @@ pub enum BadJwt {
     /// Meant for another service.
     #[error("the token is not meant for this service; its audience must be this service's address")]
     Audience,
+    /// Its claims lead to more than one organization.
+    #[error("the token's claims name more than one organization; ask the operator to tell them apart")]
+    Ambiguous,
 }
 
-impl Issuers {
-    /// Reads the configured issuers; the error says which and why.
-    pub fn read(configured: &[IssuerConfig]) -> Result<Self, String> {
-        configured.iter().map(Issuer::read).collect::<Result<_, _>>().map(Self)
-    }
-
-    /// Checks a token at the instant `now` for the service at `public_url`.
-    pub fn verify(&self, token: &str, public_url: &str, now: OffsetDateTime) -> Result<Verified, BadJwt> {
+impl<'a> Unverified<'a> {
+    /// Reads a token without trust, only to know whose key to check it with.
+    pub fn read(token: &'a str) -> Result<Self, BadJwt> {
         if token.len() > MAX_JWT_BYTES {
             return Err(BadJwt::Malformed);
         }
-        // Read without trust, only to choose whose key to check with; `none` and unknown algorithms end here.
-        let unchecked: Map<String, Value> =
+        let claims: Map<String, Value> =
             jsonwebtoken::dangerous::insecure_decode_claims(token).map_err(|_| BadJwt::Malformed)?;
+        // `none` and unknown algorithms end here.
         let header = jsonwebtoken::decode_header(token).map_err(|_| BadJwt::Algorithm)?;
         let access_token = header.typ.as_deref().is_none_or(|kind| {
             let kind = kind.to_ascii_lowercase();
             matches!(kind.as_str(), "jwt" | "at+jwt" | "application/at+jwt")
         });
-        if !access_token || header.crit.is_some() {
+        if !access_token || header.crit.is_some() || header.kid.as_ref().is_some_and(|kid| kid.len() > MAX_KID_BYTES) {
             return Err(BadJwt::Header);
         }
-        let claimed = unchecked.get("iss").and_then(Value::as_str).ok_or(BadJwt::Claim("iss"))?;
-        let issuer = self.0.iter().find(|issuer| issuer.name == claimed).ok_or(BadJwt::UnknownIssuer)?;
-        if !issuer.validation.algorithms.contains(&header.alg) {
-            return Err(BadJwt::Algorithm);
+        let issuer = text(&claims, "iss").ok_or(BadJwt::Claim("iss"))?.to_owned();
+        Ok(Self { token, header, claims, issuer })
+    }
+
+    /// The issuer that it claims.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// The key that it says it is signed with.
+    pub fn key_id(&self) -> Option<&str> {
+        self.header.kid.as_deref()
+    }
+
+    /// The algorithm that it says it is signed with.
+    pub fn algorithm(&self) -> Algorithm {
+        self.header.alg
+    }
+
+    /// Its claims that are texts, at most so many.
+    pub fn texts(&self, most: usize) -> impl Iterator<Item = (&str, &str)> {
+        self.claims.keys().filter_map(|claim| Some((claim.as_str(), text(&self.claims, claim)?))).take(most)
+    }
+}
+
+impl Rules {
+    /// For the issuer of that name; the error says what of it cannot be.
+    pub fn read(issuer: &str, audience: Option<&str>, algorithms: &[String]) -> Result<Self, String> {
+        let algorithms = algorithms
+            .iter()
+            .map(|name| accepted_algorithm(name).ok_or_else(|| format!("`{name}` is not an accepted algorithm")))
+            .collect::<Result<Vec<_>, _>>()?;
+        if algorithms.is_empty() {
+            return Err("`algorithms` is empty".to_owned());
         }
-        let claims = jsonwebtoken::decode::<Map<String, Value>>(token, &issuer.key, &issuer.validation)
+        Ok(Self { issuer: issuer.to_owned(), audience: audience.map(str::to_owned), algorithms })
+    }
+
+    /// The issuer, byte for byte.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// The accepted algorithms; at least one.
+    pub fn algorithms(&self) -> &[Algorithm] {
+        &self.algorithms
+    }
+
+    /// Whether the token may be checked with a key at all.
+    pub fn admit(&self, token: &Unverified<'_>) -> Result<(), BadJwt> {
+        if token.issuer != self.issuer {
+            return Err(BadJwt::UnknownIssuer);
+        }
+        if self.algorithms.contains(&token.header.alg) { Ok(()) } else { Err(BadJwt::Algorithm) }
+    }
+
+    /// Checks the token with a key of its issuer, at the instant `now`, for the service at `public_url`.
+    pub fn verify(
+        &self,
+        token: &Unverified<'_>,
+        key: &DecodingKey,
+        public_url: &str,
+        now: OffsetDateTime,
+    ) -> Result<Verified, BadJwt> {
+        self.admit(token)?;
+        let mut validation = Validation::new(token.header.alg);
+        validation.set_required_spec_claims(&["exp", "aud", "iss", "sub"]);
+        validation.set_issuer(&[&self.issuer]);
+        // These three are checked in `check_claims`: the times against our clock, the audience as a prefix.
+        validation.validate_exp = false;
+        validation.validate_nbf = false;
+        validation.validate_aud = false;
+        let claims = jsonwebtoken::decode::<Map<String, Value>>(token.token, key, &validation)
             .map_err(|error| match error.kind() {
                 jsonwebtoken::errors::ErrorKind::MissingRequiredClaim(claim) => BadJwt::Claim(match claim.as_str() {
                     "exp" => "exp",
@@ -131,49 +198,12 @@ impl Issuers {
                 _ => BadJwt::Signature,
             })?
             .claims;
-        issuer.check_claims(&claims, public_url, now)
-    }
-}
-
-impl Issuer {
-    fn read(configured: &IssuerConfig) -> Result<Self, String> {
-        let name = configured.issuer.clone();
-        let fault = |reason: String| format!("issuer `{}`: {reason}", configured.issuer);
-        let organization = match (&configured.organization, &configured.organization_claim) {
-            (Some(organization), None) => OrganizationSource::Fixed(organization.clone()),
-            (None, Some(claim)) => OrganizationSource::Claim(claim.clone()),
-            _ => return Err(fault("needs either `organization` or `organization_claim`".to_owned())),
-        };
-        let algorithms = configured
-            .algorithms
-            .iter()
-            .map(|name| accepted_algorithm(name).ok_or_else(|| fault(format!("`{name}` is not an accepted algorithm"))))
-            .collect::<Result<Vec<_>, _>>()?;
-        let first = *algorithms.first().ok_or_else(|| fault("`algorithms` is empty".to_owned()))?;
-        if algorithms.iter().any(|algorithm| algorithm.family() != first.family()) {
-            return Err(fault("`algorithms` are of different kinds of keys, but there is one key".to_owned()));
-        }
-        let pem = configured.public_key_pem.as_bytes();
-        let key = match first {
-            Algorithm::ES256 | Algorithm::ES384 => DecodingKey::from_ec_pem(pem),
-            Algorithm::EdDSA => DecodingKey::from_ed_pem(pem),
-            _ => DecodingKey::from_rsa_pem(pem),
-        }
-        .map_err(|error| fault(format!("`public_key_pem` is not a public key for {first:?}: {error}")))?;
-        let mut validation = Validation::new(first);
-        validation.algorithms = algorithms;
-        validation.set_required_spec_claims(&["exp", "aud", "iss", "sub"]);
-        validation.set_issuer(&[&name]);
-        // These three are checked in `check_claims`: the times against our clock, the audience as a prefix.
-        validation.validate_exp = false;
-        validation.validate_nbf = false;
-        validation.validate_aud = false;
-        Ok(Self { name, audience: configured.audience.clone(), validation, key, organization })
+        self.check_claims(claims, public_url, now)
     }
 
     fn check_claims(
         &self,
-        claims: &Map<String, Value>,
+        claims: Map<String, Value>,
         public_url: &str,
         now: OffsetDateTime,
     ) -> Result<Verified, BadJwt> {
@@ -199,19 +229,19 @@ impl Issuer {
         if !audiences.iter().any(|audience| self.is_for_us(audience, public_url)) {
             return Err(BadJwt::Audience);
         }
-        let subject = text(claims, "sub").ok_or(BadJwt::Claim("sub"))?;
-        let organization = match &self.organization {
-            OrganizationSource::Fixed(name) => name.clone(),
-            OrganizationSource::Claim(claim) => text(claims, claim).ok_or(BadJwt::Claim("organization"))?.to_owned(),
-        };
-        let name = ["name", "preferred_username", "email"].into_iter().find_map(|claim| text(claims, claim));
+        if !is_access(&claims) {
+            return Err(BadJwt::NotAccess);
+        }
+        let subject = text(&claims, "sub").ok_or(BadJwt::Claim("sub"))?.to_owned();
+        let name = ["name", "preferred_username", "email"].into_iter().find_map(|claim| text(&claims, claim));
+        let is_client = text(&claims, "client_id") == Some(&subject);
         Ok(Verified {
-            issuer: self.name.clone(),
-            subject: subject.to_owned(),
-            name: sync_core::text::shown(name.unwrap_or(subject), 200),
-            kind: if text(claims, "client_id") == Some(subject) { PrincipalKind::Service } else { PrincipalKind::User },
-            organization,
-            scopes: scopes(claims),
+            issuer: self.issuer.clone(),
+            name: sync_core::text::shown(name.unwrap_or(&subject), 200),
+            kind: if is_client { PrincipalKind::Service } else { PrincipalKind::User },
+            scopes: scopes(&claims),
+            subject,
+            claims,
         })
     }
 
@@ -228,13 +258,15 @@ impl Issuer {
     }
 }
 
-/// Whether the issuers of a configuration can be read; the text says which cannot and why.
-pub fn check(configured: &[IssuerConfig]) -> Result<(), String> {
-    Issuers::read(configured).map(|_| ())
+impl Verified {
+    /// A claim's text, as signed.
+    pub fn text(&self, claim: &str) -> Option<&str> {
+        text(&self.claims, claim)
+    }
 }
 
 /// Only signatures with a key pair: with a shared secret the public key of one issuer could sign for it.
-fn accepted_algorithm(name: &str) -> Option<Algorithm> {
+pub(super) fn accepted_algorithm(name: &str) -> Option<Algorithm> {
     Some(match name {
         "RS256" => Algorithm::RS256,
         "RS384" => Algorithm::RS384,
@@ -247,6 +279,17 @@ fn accepted_algorithm(name: &str) -> Option<Algorithm> {
         "EdDSA" => Algorithm::EdDSA,
         _ => return None,
     })
+}
+
+/// Whether the claims are those of an access token. ID tokens are for the client that asked for them: they carry its
+/// `nonce` or digests of what was given with them; some issuers say the kind in `typ` or `token_use`.
+fn is_access(claims: &Map<String, Value>) -> bool {
+    let of_id_token = ["nonce", "at_hash", "c_hash", "s_hash"].into_iter().any(|claim| claims.contains_key(claim));
+    let says = |claim: &str, access: &[&str]| match claims.get(claim) {
+        None => true,
+        Some(value) => value.as_str().is_some_and(|kind| access.iter().any(|word| kind.eq_ignore_ascii_case(word))),
+    };
+    !of_id_token && says("typ", &["bearer", "at+jwt", "jwt"]) && says("token_use", &["access"])
 }
 
 /// A claim's text. Control characters stand in no name; a NUL could not even be looked up.

@@ -16,6 +16,16 @@ pub enum StoreError {
     /// row security.
     #[error("{0}")]
     Refused(String),
+    /// The organization has what its plan allows.
+    #[error("the limit {limit} of the plan {plan} is reached: {allowed}")]
+    OverLimit {
+        /// Which limit: `sources`, `call_sites`, `issuers`.
+        limit: &'static str,
+        /// What it allows.
+        allowed: u64,
+        /// The plan whose limit it is.
+        plan: String,
+    },
     /// A statement or a stored value is wrong; trying again does not help.
     #[error("the store is at fault: {0}")]
     Bug(String),

@@ -93,12 +93,14 @@ macro_rules! select_repository {
 }
 
 impl Tx {
-    /// Registers a repository; [`StoreError::Conflict`] where the name is taken.
+    /// Registers a repository; [`StoreError::Conflict`] where the name is taken, [`StoreError::OverLimit`] where the
+    /// organization's plan allows no more.
     pub async fn register_repository(
         &mut self,
         repository: &NewRepository<'_>,
         now: OffsetDateTime,
     ) -> Result<Repository, StoreError> {
+        self.require_room_for_a_source().await?;
         sqlx::query(
             "INSERT INTO sync.repositories
                  (id, name, provider, clone_url, default_branch, state, state_at, created_at)

@@ -81,7 +81,7 @@ impl Tx {
     }
 
     /// Makes the snapshot the current index of the ref, writing only what differs by `facts_hash`. Refuses a call
-    /// site above `static`. Needs [`crate::Store::begin_write`]; join and [`Tx::replace_findings`] in the same
+    /// site above `static`, and an index for which the organization's plan has no room. Needs [`crate::Store::begin_write`]; join and [`Tx::replace_findings`] in the same
     /// transaction unless `confirmed`.
     pub async fn swap_index(
         &mut self,
@@ -103,6 +103,8 @@ impl Tx {
         } else {
             let seq = locked.seq + 1;
             let index_id = IndexId::at(now).uuid();
+            let call_sites: usize = snapshot.files.iter().map(|file| file.call_sites.len()).sum();
+            self.require_room_for_call_sites(repository, ref_name, call_sites as u64).await?;
             let difference = difference(&self.current_paths(locked.key).await?, snapshot);
             self.end_paths(locked.key, seq, &difference.ended).await?;
             self.write_files(repository, locked.key, seq, &difference.files).await?;
