@@ -173,6 +173,11 @@ impl From<StoreError> for Problem {
                     "Look at what is there, then ask again.",
                 )
             }
+            StoreError::OverLimit { limit, allowed, plan } => Self::conflict(
+                "over_limit",
+                format!("The plan {plan} of this organization allows {allowed} {limit}, and all are in use."),
+                format!("Remove what is not needed, or ask the operator for a plan with more {limit}; see /v1/usage."),
+            ),
             StoreError::Refused(_) | StoreError::Bug(_) => {
                 tracing::error!(%error, "the store failed");
                 Self::internal()
