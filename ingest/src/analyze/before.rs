@@ -46,6 +46,9 @@ impl Kept {
         for (target, ..) in &mut self.analyzed.survey.calls {
             *target = to(*target);
         }
+        for (target, ..) in &mut self.analyzed.survey.passed {
+            *target = to(*target);
+        }
         for (_, relay) in &mut self.analyzed.survey.relays {
             relay.file = to(relay.file);
         }
@@ -92,9 +95,11 @@ impl Before {
             kept.moved(to);
             match before.files.get_mut(*new as usize) {
                 Some(place) => *place = Some(kept),
-                None => before
-                    .orphans
-                    .extend(kept.analyzed.survey.calls.iter().map(|(file, function, _)| (*file, *function))),
+                None => {
+                    let survey = &kept.analyzed.survey;
+                    before.orphans.extend(survey.calls.iter().map(|(file, function, _)| (*file, *function)));
+                    before.orphans.extend(survey.passed.iter().map(|(file, function, _)| (*file, *function)));
+                }
             }
         }
         let is_same = |(kept, entry): (&Option<Kept>, _)| kept.as_ref().is_some_and(|kept: &Kept| kept.is_of(entry));
@@ -177,12 +182,8 @@ impl Changes {
                 self.whole[at] = true;
                 ways_changed = true;
             }
-            let then = then.map_or(&[][..], |then| &then.calls);
-            if then != now.calls {
-                let (then, now) = (by_function(then), by_function(&now.calls));
-                let differ = |function: &&_| then.get(*function) != now.get(*function);
-                self.callers.extend(then.keys().chain(now.keys()).filter(differ));
-            }
+            self.callers.extend(otherwise(then.map_or(&[][..], |then| &then.calls), &now.calls));
+            self.callers.extend(otherwise(then.map_or(&[][..], |then| &then.passed), &now.passed));
         }
         if ways_changed {
             // Whoever calls a function has read its file.
@@ -211,11 +212,24 @@ impl Changes {
     }
 }
 
-/// The calls of each function.
-fn by_function(calls: &[(u32, FunctionId, u32)]) -> FxHashMap<(u32, FunctionId), Vec<u32>> {
-    let mut all: FxHashMap<_, Vec<u32>> = FxHashMap::default();
-    for (file, function, call) in calls {
-        all.entry((*file, *function)).or_default().push(*call);
+/// The functions of which one list says something else than the other.
+fn otherwise<T: Copy + PartialEq>(
+    then: &[(u32, FunctionId, T)],
+    now: &[(u32, FunctionId, T)],
+) -> Vec<(u32, FunctionId)> {
+    if then == now {
+        return Vec::new();
     }
-    all
+    let (then, now) = (by_function(then), by_function(now));
+    let differ = |function: &&_| then.get(*function) != now.get(*function);
+    then.keys().chain(now.keys()).filter(differ).copied().collect()
+}
+
+/// What is said of each function.
+fn by_function<T: Copy>(all: &[(u32, FunctionId, T)]) -> FxHashMap<(u32, FunctionId), Vec<T>> {
+    let mut functions: FxHashMap<_, Vec<T>> = FxHashMap::default();
+    for (file, function, it) in all {
+        functions.entry((*file, *function)).or_default().push(*it);
+    }
+    functions
 }

@@ -81,39 +81,44 @@ impl Evaluator<'_, '_> {
             }
         }
         let given = self.given_in(file);
-        let Some(calls) = given.passed.get(&function) else { return Value::Unknown };
+        let here = given.passed.get(&function).into_iter().flatten();
+        let here = here.map(|(call, position)| (file, *call, *position));
+        let world = self.world;
+        // Tests give what they like.
+        let passers =
+            self.passers_of(file, function).iter().filter(|(there, _)| world.is_test(file) || !world.is_test(*there));
+        let passers = passers.map(|(there, (call, position))| (*there, *call, *position as usize));
         let mut all = Value::Unknown;
-        for (call, position) in calls.iter().take(MOST_CALLS) {
-            let Expr::Call { callee, construct, .. } = parsed.expr(*call) else { continue };
+        for (from, call, position) in here.chain(passers).take(MOST_CALLS) {
+            let parsed = self.world.file(from).parsed;
+            let Expr::Call { callee, construct, .. } = parsed.expr(call) else { continue };
             // `getStripe().then((stripe) => …)`
             if let Expr::Member(promise, name) = *parsed.expr(*callee)
-                && (at, *position) == (0, 0)
+                && (at, position) == (0, 0)
                 && parsed.name(name) == "then"
             {
-                let promised = self.expr(file, promise);
+                let promised = self.expr(from, promise);
                 // `import("./module").then((module) => …)`
                 let is_module = matches!(promised, Value::Module(_));
                 if is_module || promised.vendors().any(|vendor| vendor.chain.is_empty()) {
                     return self.walk(promised, file, steps);
                 }
             }
-            let receiver = self.expr(file, *callee);
+            let receiver = self.expr(from, *callee);
             for target in receiver.alternatives() {
                 let value = match target {
                     // A handler of a vendor's framework is given clients.
                     Value::Vendor(_) => self.expected(target, file, at, steps, it.scope, line),
                     Value::Function(there, callee) => {
-                        self.passed_to(*there, *callee, *position, (file, at, steps, it.scope, line))
+                        self.passed_to(*there, *callee, position, (file, at, steps, it.scope, line))
                     }
                     Value::Class(there, class) if *construct => {
                         match self.world.file(*there).parsed.classes[*class as usize].constructor {
-                            Some(callee) => {
-                                self.passed_to(*there, callee, *position, (file, at, steps, it.scope, line))
-                            }
+                            Some(callee) => self.passed_to(*there, callee, position, (file, at, steps, it.scope, line)),
                             None => Value::Unknown,
                         }
                     }
-                    Value::Signature(there, ty) => match self.parameter_type(*there, *ty, *position) {
+                    Value::Signature(there, ty) => match self.parameter_type(*there, *ty, position) {
                         Some(ty) => {
                             let ty = self.ask(Question::Type(*there, ty));
                             self.expected(&ty, file, at, steps, it.scope, line)

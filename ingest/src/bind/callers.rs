@@ -14,6 +14,9 @@ use crate::parse::{Argument, CallId, Expr, ExprId, FunctionId, Origin, ParsedFil
 pub(crate) struct Survey {
     /// Functions of the repository that it calls, with the calls, in source order.
     pub(crate) calls: Vec<(FileId, FunctionId, ExprId)>,
+    /// Functions of the repository that it passes to calls by a name or a member, with the calls and the positions of
+    /// the arguments, in source order.
+    pub(crate) passed: Vec<(FileId, FunctionId, Place)>,
     /// Its functions whose one plain request to a vendor depends on their parameters. Ascending.
     pub(crate) wrappers: Vec<(FunctionId, Wrapper)>,
     /// Calls by which its functions pass parameters of their own on to functions of the repository, in source order.
@@ -23,6 +26,9 @@ pub(crate) struct Survey {
     /// What it took.
     pub(crate) spent: usize,
 }
+
+/// An argument: of which call, and at which position.
+pub(crate) type Place = (ExprId, u32);
 
 /// The one request of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,6 +55,7 @@ pub(super) const MOST_RELAYS: u32 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Surveyed {
     callers: FxHashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>,
+    passed: FxHashMap<(FileId, FunctionId), Vec<(FileId, Place)>>,
     pub(super) wrappers: FxHashMap<(FileId, FunctionId), Wrapper>,
     /// Calls that lead to a wrapper.
     pub(super) relays: FxHashMap<(FileId, FunctionId), Vec<Relay>>,
@@ -61,6 +68,9 @@ impl Surveyed {
         for (file, survey) in (0..).zip(surveys) {
             for (target, function, call) in &survey.calls {
                 all.callers.entry((*target, *function)).or_default().push((file, *call));
+            }
+            for (target, function, place) in &survey.passed {
+                all.passed.entry((*target, *function)).or_default().push((file, *place));
             }
             all.wrappers.extend(survey.wrappers.iter().map(|(function, wrapper)| ((file, *function), *wrapper)));
         }
@@ -109,12 +119,38 @@ impl<'w> Evaluator<'_, 'w> {
         surveyed.callers.get(&(file, function)).map_or(&[], Vec::as_slice)
     }
 
+    /// The calls that a function is passed to by a name or a member; none while files are surveyed.
+    pub(super) fn passers_of(&self, file: FileId, function: FunctionId) -> &'w [(FileId, Place)] {
+        let Some(surveyed) = self.surveyed else { return &[] };
+        self.world.note_callers(file, function);
+        surveyed.passed.get(&(file, function)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The functions that arguments of a call are, where the call does not hold or name them itself.
+    fn passes(&mut self, file: FileId, call: ExprId, arguments: &[Argument]) -> Vec<(FileId, FunctionId, Place)> {
+        let parsed = self.world.file(file).parsed;
+        let mut passed = Vec::new();
+        for (at, argument) in (0..).zip(arguments).take_while(|(_, argument)| !argument.spread) {
+            if !may_be_function(parsed, argument.value) {
+                continue;
+            }
+            let value = self.expr(file, argument.value);
+            for alternative in value.alternatives() {
+                if let Value::Function(there, function) = alternative {
+                    passed.push((*there, *function, (call, at)));
+                }
+            }
+        }
+        passed
+    }
+
     /// Looks at every call of a file once: which functions it calls, and which of its own wrap a plain request.
     pub(super) fn survey(&mut self, file: FileId, left: usize) -> Survey {
         self.begin_file(left);
         let world = self.world;
         let parsed = world.file(file).parsed;
         let mut calls = Vec::new();
+        let mut passed = Vec::new();
         let mut relays = Vec::new();
         let mut wrappers = FxHashMap::default();
         let mut open = FxHashMap::default();
@@ -122,6 +158,7 @@ impl<'w> Evaluator<'_, 'w> {
         for (at, call) in (0..).zip(&parsed.calls) {
             let Expr::Call { callee, arguments, construct, .. } = parsed.expr(call.expr) else { continue };
             self.begin_call();
+            passed.extend(self.passes(file, call.expr, arguments));
             let value = self.expr(file, *callee);
             for alternative in value.alternatives() {
                 match alternative {
@@ -164,7 +201,7 @@ impl<'w> Evaluator<'_, 'w> {
         }
         let mut wrappers: Vec<_> = wrappers.into_iter().collect();
         wrappers.sort_unstable_by_key(|(function, _)| *function);
-        Survey { calls, wrappers, relays, reads: world.reads(), spent: self.spent.of_file() }
+        Survey { calls, passed, wrappers, relays, reads: world.reads(), spent: self.spent.of_file() }
     }
 
     /// What a request makes of the function around it, where it may reach a vendor.
@@ -203,6 +240,22 @@ impl<'w> Evaluator<'_, 'w> {
             let readings = self.texts_of(there, value);
             readings.iter().any(|text| self.starts_at_vendor(text))
         })
+    }
+}
+
+/// Whether an argument may be a function that another file or a member holds. One that stands in the call or that the
+/// file itself names is found without.
+fn may_be_function(parsed: &ParsedFile, expr: ExprId) -> bool {
+    match parsed.expr(expr) {
+        Expr::Member(..) => true,
+        Expr::Binding(binding) => match parsed.bindings.get(*binding as usize).map(|it| &it.origin) {
+            Some(Origin::Import { .. }) => true,
+            Some(Origin::Value(value, steps)) => !steps.is_empty() || !matches!(parsed.expr(*value), Expr::Function(_)),
+            _ => false,
+        },
+        // `handle.bind(this)`, `guarded(handle)`
+        Expr::Call { construct, .. } => !construct,
+        _ => false,
     }
 }
 
