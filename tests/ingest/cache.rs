@@ -215,6 +215,27 @@ fn a_new_caller_says_anew_what_a_parameter_is() {
 }
 
 #[test]
+fn a_function_is_bound_again_when_a_file_begins_or_ends_to_pass_it_on() {
+    let folder = Repository::with(&READERS);
+    folder.write("opened.ts", b"export const opened = async ({ client }) => client.views.open({ view: {} });\n");
+    let (_held, cache) = cache_folder();
+    let sites = |made: Made| {
+        let snapshot = Snapshot::read(made.bytes);
+        snapshot.files.iter().find(|facts| facts.path == "opened.ts").unwrap().call_sites.len()
+    };
+    assert_eq!(sites(warm(folder.path(), &cache)), 0);
+    let listens = "import { App } from '@slack/bolt';\nimport { opened } from './opened';\n";
+    folder.write("app.ts", format!("{listens}new App({{}}).action('x', opened);\n").as_bytes());
+    assert_eq!(sites(warm(folder.path(), &cache)), 1);
+    folder.write("app.ts", format!("{listens}new App({{}}).action('x', () => opened);\n").as_bytes());
+    assert_eq!(sites(warm(folder.path(), &cache)), 0);
+    folder.write("app.ts", format!("{listens}new App({{}}).action('x', opened);\n").as_bytes());
+    assert_eq!(sites(warm(folder.path(), &cache)), 1);
+    fs::remove_file(folder.path().join("app.ts")).unwrap();
+    assert_eq!(sites(warm(folder.path(), &cache)), 0);
+}
+
+#[test]
 fn a_call_is_bound_again_when_what_it_leads_to_begins_or_ends_to_make_the_request() {
     let wraps = "export function send(path) { return fetch('https://api.stripe.com/v1' + path); }\n";
     let own = "export function send(path) { return path; }\n";

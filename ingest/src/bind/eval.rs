@@ -197,8 +197,13 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 }
             }
             Expr::Member(object, name) => {
-                let object = self.expr(file, *object);
-                self.member(&object, parsed.name(*name))
+                let value = self.expr(file, *object);
+                let member = self.member(&value, parsed.name(*name));
+                if member.is_known() || !value.alternatives().iter().any(|it| matches!(it, Value::Typed(..))) {
+                    return member;
+                }
+                // Its type says nothing of the member (`any`, `Function`); what it is given may.
+                self.behind_type(file, *object, vec![Step::Member(*name)], 0)
             }
             Expr::Call { callee, construct, .. } => {
                 if *construct {

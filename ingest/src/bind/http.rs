@@ -125,9 +125,9 @@ impl<'p> Evaluator<'p, '_> {
             url = Some(address);
             options = options.or(init);
         }
-        // A callback is no options.
+        // A callback is no options, and neither is what the call that is looked into leaves out.
         if let Some(given) = options
-            && matches!(self.expr(file, given), Value::Function(..))
+            && (self.is_left_out(file, given) || matches!(self.expr(file, given), Value::Function(..)))
         {
             options = None;
         }
@@ -287,7 +287,7 @@ impl<'p> Evaluator<'p, '_> {
         let Some((there, object)) = self.object(file, options) else { return false };
         let Expr::Object(properties) = self.world.file(there).parsed.expr(object) else { return false };
         properties.iter().all(|property| match property {
-            Property::Spread(value) => self.object(there, *value).is_some(),
+            Property::Spread(value) => self.object(there, *value).is_some() || self.is_left_out(there, *value),
             Property::Computed => false,
             Property::Named(..) => true,
         })

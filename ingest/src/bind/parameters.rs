@@ -7,10 +7,13 @@ use rustc_hash::FxHashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
 use super::value::{FileId, Value};
-use crate::parse::{Argument, Expr, ExprId, FunctionId, Property, Step};
+use crate::parse::{Argument, Expr, ExprId, FunctionId, MemberKind, Origin, Property, Step};
 
 /// Callers of one function that are looked at.
 const MOST_CALLERS: usize = 64;
+
+/// Expressions in expressions, looked at this far.
+const DEEPEST: u32 = 8;
 
 /// An argument, and the calls in which it stands.
 #[derive(Debug, Clone)]
@@ -86,6 +89,47 @@ impl Evaluator<'_, '_> {
         self.world.file(file).parsed.functions.get(function as usize)?.parameters.get(at as usize)?.default
     }
 
+    /// Whether an expression is a parameter that the one call which is looked into leaves out, or a member of that.
+    pub(super) fn is_left_out(&self, file: FileId, expr: ExprId) -> bool {
+        self.frame.is_some() && self.is_left_out_within(file, expr, 0)
+    }
+
+    fn is_left_out_within(&self, file: FileId, expr: ExprId, depth: u32) -> bool {
+        if depth > DEEPEST {
+            return false;
+        }
+        let parsed = self.world.file(file).parsed;
+        let inner = |expr: ExprId| self.is_left_out_within(file, expr, depth + 1);
+        match parsed.expr(expr) {
+            Expr::Null => true,
+            Expr::Member(value, _) | Expr::Cast(value, _) | Expr::Guarded(value) => inner(*value),
+            Expr::Either(left, right) => inner(*left) && inner(*right),
+            Expr::Binding(binding) => {
+                let Some(it) = parsed.bindings.get(*binding as usize).filter(|it| it.writes.is_empty()) else {
+                    return false;
+                };
+                match &it.origin {
+                    Origin::Value(value, _) => inner(*value),
+                    Origin::Parameter(function, at, _) => self.leaves_out(file, *function, *at),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn leaves_out(&self, file: FileId, function: FunctionId, at: u32) -> bool {
+        let Some(frame) = self.frame_of(file, function) else { return false };
+        let there = self.world.file(frame.caller).parsed;
+        let is_given = match frame.arguments.get(at as usize) {
+            Some(argument) => !matches!(there.expr(argument.value), Expr::Null),
+            None => false,
+        };
+        let it = self.world.file(file).parsed.functions.get(function as usize);
+        let default = it.and_then(|it| it.parameters.get(at as usize)).and_then(|parameter| parameter.default);
+        !is_given && default.is_none() && frame.arguments.iter().all(|argument| !argument.spread)
+    }
+
     /// Arguments in the order of a function's parameters, those that are given by name too; `None` where some are hidden.
     /// What is not given in between is no expression of the caller, and so is not known.
     pub(super) fn in_order<'a>(
@@ -152,6 +196,57 @@ impl Evaluator<'_, '_> {
         self.known = known;
         self.frame = outer;
         answer
+    }
+
+    /// What is reached in a value by names, where its type says nothing of it: in what it was made or given as.
+    pub(super) fn behind_type(&mut self, file: FileId, expr: ExprId, mut steps: Vec<Step>, depth: u32) -> Value {
+        if depth > DEEPEST {
+            return Value::Unknown;
+        }
+        let parsed = self.world.file(file).parsed;
+        match parsed.expr(expr) {
+            Expr::Cast(value, _) | Expr::Guarded(value) | Expr::Await(value) => {
+                self.behind_type(file, *value, steps, depth + 1)
+            }
+            Expr::Binding(binding) => {
+                let Some(it) = parsed.bindings.get(*binding as usize) else { return Value::Unknown };
+                match &it.origin {
+                    Origin::Parameter(function, at, path) if self.frame_of(file, *function).is_none() => {
+                        steps.splice(0..0, path.iter().copied());
+                        self.given_by_callers(file, *function, *at, &steps, it.line)
+                    }
+                    Origin::Value(value, path) => {
+                        steps.splice(0..0, path.iter().copied());
+                        self.behind_type(file, *value, steps, depth + 1)
+                    }
+                    _ => Value::Unknown,
+                }
+            }
+            Expr::Member(object, name) => {
+                let Expr::This(Some(class)) = parsed.expr(*object) else {
+                    steps.insert(0, Step::Member(*name));
+                    return self.behind_type(file, *object, steps, depth + 1);
+                };
+                let Some(class) = parsed.classes.get(*class as usize) else { return Value::Unknown };
+                let fields = class.members.iter().filter(|member| !member.is_static && member.name == *name);
+                let initial = fields.filter_map(|member| match member.kind {
+                    MemberKind::Field(_, value) => value,
+                    MemberKind::Method(_) | MemberKind::Getter(_) => None,
+                });
+                let assigned = class.assigned.iter().filter(|(field, _)| field == name).map(|(_, value)| *value);
+                let mut all = Value::Unknown;
+                for value in initial.chain(assigned) {
+                    let value = self.behind_type(file, value, steps.clone(), depth + 1);
+                    all = all.or(value);
+                }
+                all
+            }
+            Expr::Object(_) | Expr::Call { .. } => {
+                let value = self.expr(file, expr);
+                self.walk(value, file, &steps)
+            }
+            _ => Value::Unknown,
+        }
     }
 
     /// What the callers of a function give for a parameter: a vendor's value where all of them give one (tests aside),

@@ -13,6 +13,9 @@ const MOST_PIECES: usize = 64;
 /// Ways to read one text (the branches of conditions).
 const MOST_READINGS: usize = 8;
 
+/// What stands for a value in a text.
+const VALUE: char = '\u{1}';
+
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
@@ -90,14 +93,14 @@ impl Evaluator<'_, '_> {
                         Some((file, expr)) => self.readings(file, expr, depth + 1),
                         None => unknown(),
                     },
-                    Value::Instance(there, class) => match self.field(there, class, name, false) {
-                        Some(expr) => self.readings(there, expr, depth + 1),
-                        None => unknown(),
-                    },
-                    Value::Class(there, class) => match self.field(there, class, name, true) {
-                        Some(expr) => self.readings(there, expr, depth + 1),
-                        None => unknown(),
-                    },
+                    Value::Instance(there, class) => {
+                        let values = self.field(there, class, name, false);
+                        self.readings_of_any(there, &values, depth)
+                    }
+                    Value::Class(there, class) => {
+                        let values = self.field(there, class, name, true);
+                        self.readings_of_any(there, &values, depth)
+                    }
                     // `http.MethodPost`
                     Value::Http(http) => match self.catalog.http().library(http.library).constants.get(name) {
                         Some(text) => vec![vec![Piece::Known(text.clone())]],
@@ -125,16 +128,26 @@ impl Evaluator<'_, '_> {
                     // A function that only puts a text together.
                     Value::Function(there, function) => {
                         let returns = &world.file(there).parsed.functions[function as usize].returns;
-                        match returns.as_slice() {
-                            [value] => self.readings(there, *value, depth + 1),
-                            _ => unknown(),
-                        }
+                        self.readings_of_any(there, returns, depth)
                     }
                     _ => unknown(),
                 },
             },
             _ => unknown(),
         }
+    }
+
+    /// Every reading of what may be any of several; of too many, nothing is known.
+    fn readings_of_any(&mut self, file: FileId, values: &[ExprId], depth: u32) -> Vec<Text> {
+        if values.is_empty() || values.len() > MOST_READINGS {
+            return unknown();
+        }
+        let mut all = Vec::new();
+        for value in values {
+            all.extend(self.readings(file, *value, depth + 1));
+        }
+        distinct(&mut all);
+        all
     }
 
     /// What a name may hold where it is used: what it was made with, and what is done to it since.
@@ -274,10 +287,11 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn field(&mut self, file: FileId, class: u32, name: &str, is_static: bool) -> Option<ExprId> {
+    /// Everything that a field may hold.
+    fn field(&mut self, file: FileId, class: u32, name: &str, is_static: bool) -> Vec<ExprId> {
         use crate::parse::MemberKind;
         let parsed = self.world.file(file).parsed;
-        let it = parsed.classes.get(class as usize)?;
+        let Some(it) = parsed.classes.get(class as usize) else { return Vec::new() };
         let mut values: Vec<ExprId> = it
             .members
             .iter()
@@ -293,10 +307,7 @@ impl Evaluator<'_, '_> {
             .collect();
         let assigned = if is_static { &[][..] } else { it.assigned.as_slice() };
         values.extend(assigned.iter().filter(|(key, _)| parsed.name(*key) == name).map(|(_, value)| *value));
-        match values.as_slice() {
-            [value] => Some(*value),
-            _ => None,
-        }
+        values
     }
 
     /// Whether an expression is `process.env`, `import.meta.env` or a validated copy of it.
@@ -528,9 +539,10 @@ pub(super) fn path_parts<'t>(pieces: impl Iterator<Item = &'t Piece>, before: &s
             }
             Piece::Rest => parts.push(UrlPart::Anything),
             Piece::Value | Piece::Environment => {
-                // A value that does not start a segment may be more of the path, or a query.
-                parts.push(if before.ends_with('/') { UrlPart::Value } else { UrlPart::Anything });
-                before.push('\u{1}');
+                // A value behind another may be more of the path, or a query. One behind text may be as well, and stands
+                // for a part of a segment only where a template has one there.
+                parts.push(if before.ends_with(VALUE) { UrlPart::Anything } else { UrlPart::Value });
+                before.push(VALUE);
             }
         }
     }

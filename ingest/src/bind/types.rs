@@ -45,7 +45,8 @@ impl Evaluator<'_, '_> {
                     let (name, path) = (parsed.name(*name), self.texts(file, path));
                     self.imported_type(file, *specifier, name, &path)
                 }
-                None => Value::Unknown,
+                // A package that is a class itself.
+                None => self.imported_type(file, *specifier, "=", &[]),
             },
             Some(Type::Reference(TypeRoot::Global(name), path, arguments)) if path.is_empty() => {
                 let Some(first) = arguments.first().copied() else { return Value::Unknown };

@@ -21,6 +21,9 @@ impl Evaluator<'_, '_> {
         let Value::Function(there, function) = *value else { return None };
         let arguments = &*self.in_order(file, arguments, call.keywords, (there, function))?;
         let mut found = self.requested_by(file, (there, function), arguments, 0)?;
+        if found.operation.is_none() && self.is_relay(file, call) {
+            return None;
+        }
         let name = self.world.symbol(there, self.world.file(there).parsed.functions[function as usize].scope);
         let name = name.map(|it| it.qualified.clone()).unwrap_or_default();
         found.reason = format!("{}, requested by {name}", found.reason);
@@ -28,6 +31,16 @@ impl Evaluator<'_, '_> {
             answered(uses, &call.uses);
         }
         Some(found)
+    }
+
+    /// Whether a call passes on what its function is given: then the callers of that function say what it requests.
+    fn is_relay(&self, file: FileId, call: &CallFact) -> bool {
+        let Some(surveyed) = self.surveyed else { return false };
+        let parsed = self.world.file(file).parsed;
+        parsed.functions_around(call.function).any(|around| {
+            let relays = surveyed.relays.get(&(file, around)).into_iter().flatten();
+            relays.into_iter().any(|relay| relay.call == call.expr)
+        })
     }
 
     fn requested_by(
@@ -53,10 +66,11 @@ impl Evaluator<'_, '_> {
             let Some(next) = self.requested_by_relay(file, (there, function), arguments, *relay, depth) else {
                 continue;
             };
-            if found.as_ref().is_some_and(|found| found.operation != next.operation) {
-                return None;
+            match &found {
+                Some(known) if next.operation.is_none() || known.operation == next.operation => {}
+                Some(known) if known.operation.is_some() => return None,
+                _ => found = Some(next),
             }
-            found = Some(next);
         }
         found
     }
@@ -77,13 +91,22 @@ impl Evaluator<'_, '_> {
         let Expr::Call { callee, arguments: inner, .. } = parsed.expr(request.expr) else { return None };
         let client = self.expr(there, *callee);
         let http = self.as_http(&client)?;
-        let alone = self.alone(|this| this.requested(there, request, &http, inner));
-        if alone.is_some_and(|found| found.operation.is_some()) {
+        let is_bound = |found: &Found| found.operation.is_some();
+        let ask = |this: &mut Self| this.requested(there, request, &http, inner);
+        if self.alone(ask).as_ref().is_some_and(is_bound) {
             return None;
         }
-        let mut found =
-            self.inside((there, function), file, arguments, |this| this.requested(there, request, &http, inner))?;
-        found.operation.as_ref()?;
+        let mut found = self.inside((there, function), file, arguments, ask)?;
+        if !is_bound(&found) {
+            // A call that says no more than the request itself is no request of its own.
+            let ask = |this: &mut Self| {
+                let parts = this.request(there, &http, inner, request.keywords)?;
+                Some(this.addresses(&parts))
+            };
+            if self.alone(ask) == self.inside((there, function), file, arguments, ask) {
+                return None;
+            }
+        }
         found.uses = Some(request.uses.clone());
         Some(found)
     }
@@ -102,7 +125,8 @@ impl Evaluator<'_, '_> {
         let target = (relay.file, relay.function);
         let inner = &*self.in_order(there, inner, call.keywords, target)?;
         // Where the function says it all, its own call is the call site.
-        if self.alone(|this| this.requested_by(there, target, inner, depth + 1)).is_some() {
+        let alone = self.alone(|this| this.requested_by(there, target, inner, depth + 1));
+        if alone.is_some_and(|found| found.operation.is_some()) {
             return None;
         }
         let mut found =

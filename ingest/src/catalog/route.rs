@@ -124,7 +124,9 @@ fn rank(template: &[Segment], path: &[Vec<String>]) -> Option<Vec<u8>> {
             (Segment::Literal(text), [known]) if text.eq_ignore_ascii_case(known) => 3,
             (Segment::Mixed(texts), [known]) if consists_of(known, texts) => 2,
             (Segment::Mixed(texts), around) if around.len() > 1 && texts.as_slice() == around => 2,
-            (Segment::Parameter, _) => 1,
+            // What stands behind other text of its segment may be more than that segment.
+            (Segment::Parameter, [_]) => 1,
+            (Segment::Parameter, [before, _]) if before.is_empty() => 1,
             _ => return None,
         });
     }
@@ -139,6 +141,23 @@ fn takes_a_text(rank: &[u8], path: &[Vec<String>]) -> bool {
 /// Whether a segment is one value.
 fn is_value(written: &[String]) -> bool {
     written.len() == 2 && written.iter().all(String::is_empty)
+}
+
+/// Whether every template that has a parameter at a position of a path has another one behind it.
+fn comes_in_pairs(routes: &[Route], path: &[Vec<String>], at: usize) -> bool {
+    let mut any = false;
+    for route in routes {
+        let Some(before) = route.segments.get(..at) else { continue };
+        if rank(before, &path[..at]).is_none() || matches!(route.segments.get(at), None | Some(Segment::Literal(_))) {
+            continue;
+        }
+        let is_pair = matches!(route.segments.get(at..at + 2), Some([Segment::Parameter, Segment::Parameter]));
+        if !is_pair {
+            return false;
+        }
+        any = true;
+    }
+    any
 }
 
 /// Whether the server answers the route; a server without a host stands for any of the vendor's.
@@ -178,19 +197,23 @@ pub(super) fn find(routes: &[Route], server: &Server, method: &str, path: &[UrlP
         one.then(|| (first.operation.clone(), takes_a_text(&rank, path)))
     };
     let best = |method: &str| {
-        let (operation, takes_a_text) = best_of(method, &path)?;
-        if !takes_a_text {
-            return Some(operation);
-        }
-        // Where a parameter takes what the code writes out, a value of the code may be two segments (`owner/name`), so
-        // that nothing has to.
-        let mut others = (0..path.len()).filter(|at| is_value(&path[*at])).filter_map(|at| {
-            let mut longer = path.clone();
-            longer.insert(at, path[at].clone());
-            best_of(method, &longer).filter(|(_, takes_a_text)| !takes_a_text).map(|(operation, _)| operation)
-        });
+        let best = best_of(method, &path);
+        let operation = match best {
+            Some((operation, false)) => return Some(operation),
+            Some((operation, true)) => Some(operation),
+            None => None,
+        };
+        // Where a parameter takes what the code writes out, or where no template knows a value that is not followed by
+        // another, a value of the code may be two segments (`owner/name`), so that nothing has to.
+        let mut others = (0..path.len())
+            .filter(|at| is_value(&path[*at]) && (operation.is_some() || comes_in_pairs(routes, &path, *at)))
+            .filter_map(|at| {
+                let mut longer = path.clone();
+                longer.insert(at, path[at].clone());
+                best_of(method, &longer).filter(|(_, takes_a_text)| !takes_a_text).map(|(operation, _)| operation)
+            });
         match others.next() {
-            None => Some(operation),
+            None => operation,
             Some(other) => others.all(|more| more.erased() == other.erased()).then_some(other),
         }
     };
