@@ -87,6 +87,9 @@ pub(super) struct EditionFile {
     pub(super) version: String,
     #[serde(default)]
     pub(super) envelope: Option<String>,
+    /// The last major that it stands for, where that is said.
+    #[serde(default)]
+    pub(super) through: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

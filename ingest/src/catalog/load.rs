@@ -330,7 +330,7 @@ fn fill(
     for edition in given.editions {
         let version = Version::parse(&edition.version)
             .map_err(|e| at.wrong(format!("version `{}` of `{}`: {e}", edition.version, given.name)))?;
-        editions.push(Edition { version, envelope: edition.envelope });
+        editions.push(Edition { version, envelope: edition.envelope, through: edition.through });
     }
     let mut dispatch: BTreeMap<String, Vec<Dispatch>> = BTreeMap::new();
     for given_dispatch in given.dispatch {
@@ -434,13 +434,19 @@ impl Catalog {
         CatalogError::Contradiction { file: self.vendor(vendor).file.clone(), reason }
     }
 
+    /// What the operations of a vendor are written as, those of its packages first.
+    pub(super) fn texts_of(&self, id: VendorId) -> Vec<&str> {
+        let own = &self.routes[usize::from(id.0)].lines;
+        let packages = self.packages.iter().filter(|package| package.vendor == id);
+        let lines = packages.map(|package| &package.lines).chain([own]).flat_map(|lines| lines.lines());
+        lines.filter_map(|line| line.split('\t').next()).collect()
+    }
+
     /// Reads the templates of a vendor; what is wrong is said in words.
     pub(super) fn read_routes(&self, id: VendorId) -> Result<Vec<Route>, String> {
-        let (vendor, own) = (self.vendor(id), &self.routes[usize::from(id.0)].lines);
-        let packages = self.packages.iter().filter(|package| package.vendor == id);
-        let texts = packages.map(|package| &package.lines).chain([own]).flat_map(|lines| lines.lines());
+        let vendor = self.vendor(id);
         let mut routes = vec![];
-        for text in texts.filter_map(|line| line.split('\t').next()) {
+        for text in self.texts_of(id) {
             let no_operation = || format!("`{text}` is no operation");
             let (written, canonical) = text.split_once(" as ").unwrap_or((text, text));
             let (host, written) = operation(written).ok_or_else(no_operation)?;

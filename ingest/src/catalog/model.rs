@@ -90,6 +90,8 @@ pub struct Edition {
     pub version: semver::Version,
     /// The member of a response under which this version hands out what the vendor answered.
     pub envelope: Option<String>,
+    /// The last major that it stands for, where the next edition is not of the next major.
+    pub(crate) through: Option<u64>,
 }
 
 /// An import specifier that gives values of a package.

@@ -256,7 +256,7 @@ fn plain_requests_reach_one_template_of_the_host_or_nothing() {
         routed("GET", &deal).map(|(_, operation)| operation).as_deref(),
         Some("GET /crm/v3/objects/0-3/{dealId}")
     );
-    assert_eq!(catalog().vendor_of_host("api.perplexity.ai").map(|vendor| vendor.id.as_str()), None);
+    assert_eq!(catalog().vendor_of_host("api.example.ai").map(|vendor| vendor.id.as_str()), None);
     assert_eq!(catalog().vendor_of_host("api.openai.com").map(|vendor| vendor.id.as_str()), Some("openai"));
     let github = catalog().package("octokit").unwrap().vendor;
     let route = |method, path: &str| catalog().route_text(github, method, &[UrlPart::Literal(path.to_owned())]);
@@ -302,20 +302,109 @@ fn a_host_is_of_one_vendor_unless_paths_or_names_keep_them_apart() {
 }
 
 #[test]
-fn defects_name_the_file_and_the_chain() {
-    let text = r#"{"format":1,"vendor":"x","servers":[{"host":"localhost"}],"routes":["GET /a/{b"],"packages":[{"name":"x",
-        "editions":[{"version":"2.0.0"},{"version":"1.0.0"}],"modules":[{"specifiers":["x"],"exports":{"X":"X"}}],
-        "shapes":{"X":{}},"operations":{"GET /a":["a.get"],"GET /b":["a.get @1"],"GET /c/12":[]}}]}"#;
-    let defects = check(&load::from_files([("y.json", text)].into_iter()).unwrap());
+fn defects_name_the_file_and_what_is_wrong() {
+    let defects = |vendor: &str, package: &str| {
+        let text = format!(
+            r#"{{"format":1,"vendor":"x",{vendor}"packages":[{{"name":"x","modules":[{{"specifiers":["x"],
+            "exports":{{"X":"X"}}}}],"shapes":{{"X":{{"new":"client"}},"client":{{"client":""}}}},{package}}}]}}"#
+        );
+        check(&load::from_files([("x.json", text.as_str())].into_iter()).unwrap()).join("\n").replace("x.json: ", "")
+    };
+    let one = r#""editions":[{"version":"1.0.0"}]"#;
+    assert_eq!(defects(r#""servers":[{"host":"api.x.com","base":"/v1"}],"#, one), "");
+    for (vendor, expected) in [
+        (r#""servers":[{"host":"localhost"}],"#, "`localhost` is no server"),
+        (r#""servers":[{"host":"x.com","base":"v1"}],"#, "`x.comv1` is no server"),
+        (r#""servers":[{"host":"x.com","base":"/{v}"}],"#, "`x.com/{v}` is no server"),
+        (r#""servers":[{"host":"x.com"},{"host":"X.com"}],"#, "`x.com` is a server twice"),
+        (r#""servers":[{"host":"x.com","also":["y.com"]}],"#, "`x.com` answers for `y.com`, which is no server"),
+        (r#""routes":["GET /a/{b"],"#, "`GET /a/{b` is no template"),
+        (r#""routes":["GET /a/:b"],"#, "`GET /a/:b` is no template"),
+        (r#""routes":["GET /a?b=c"],"#, "`GET /a?b=c` is no template"),
+        (r#""routes":["GET /a//b"],"#, "`GET /a//b` is no template"),
+        (r#""routes":["GET /a/"],"#, "`GET /a/` ends in `/`"),
+        (r#""routes":["FETCH /a"],"#, "`FETCH /a` has no method of HTTP"),
+        (r#""routes":["GET /a/{b}/{b}"],"#, "`GET /a/{b}/{b}` has a parameter without a name, or two of one"),
+        (r#""routes":["GET /a/{}"],"#, "`GET /a/{}` has a parameter without a name, or two of one"),
+        (r#""routes":["GET /c/12"],"#, "`GET /c/12` is of one recording, not of the vendor"),
+        (r#""routes":["GET /a/{b}","GET /a/{c}"],"#, "`GET /a/{b}` and `GET /a/{c}` are one operation"),
+        (r#""routes":["GET /a as GET /b"],"#, "`GET /a as GET /b` stands for an operation that there is not"),
+        (r#""enum_keys":{"GET /a":["b"]},"#, "enum keys of `get /a`, which it does not have"),
+    ] {
+        assert_eq!(defects(vendor, one), expected);
+    }
+    assert_eq!(defects(r#""routes":["GET /b","GET /rest/api/3/x","GET /a as GET /b"],"#, one), "");
+    for (package, expected) in [
+        (r#""editions":[]"#, "no recorded version"),
+        (
+            r#""editions":[{"version":"2.0.0"},{"version":"1.0.0"}]"#,
+            "versions 2.0.0 and 1.0.0 are not ascending majors",
+        ),
+        (
+            r#""editions":[{"version":"1.0.0"},{"version":"5.0.0"}]"#,
+            "majors 2 to 4 are of no edition: record one, or say with `through` how far version 1.0.0 stands for them",
+        ),
+        (
+            r#""editions":[{"version":"1.0.0","through":3},{"version":"5.0.0"}]"#,
+            "major 4 is of no edition: record one, or say with `through` how far version 1.0.0 stands for them",
+        ),
+        (
+            r#""editions":[{"version":"1.0.0","through":5},{"version":"5.0.0"}]"#,
+            "`through` of version 1.0.0 reaches into version 5.0.0",
+        ),
+        (r#""editions":[{"version":"2.0.0","through":1}]"#, "`through` of version 2.0.0 is before it"),
+        (r#""editions":[{"version":"1.0.0","envelope":"a.b"}]"#, "the envelope of version 1.0.0 is no member's name"),
+    ] {
+        assert_eq!(defects("", package), format!("package `x`: {expected}"));
+    }
+    assert_eq!(defects("", r#""editions":[{"version":"1.0.0","through":4},{"version":"5.0.0"}]"#), "");
+    for (package, expected) in [
+        (
+            r#""operations":{"GET /a":["a.get"],"GET /b":["a.get @1"]}"#,
+            "`a.get` requests two operations in one version",
+        ),
+        (r#""local":["a.*"],"operations":{"GET /a":["a.get"]}"#, "`a.get` is local, and requests an operation"),
+        (
+            r#""dispatch":[{"chain":"a","by":"route"}],"operations":{"GET /a":["a"]}"#,
+            "`a` requests an operation, and one that its arguments name",
+        ),
+        (r#""arguments":{"at":10}"#, "an argument after the first 10 holds keys or options"),
+        (r#""client_options":{"argument":10}"#, "an argument after the first 10 holds keys or options"),
+        (r#""chain_arguments":{"a":"none"}"#, "`chain_arguments` of `a`, which requests nothing"),
+        (
+            r#""chain_arguments":{"a":{"at":10}},"operations":{"GET /a":["a"]}"#,
+            "`a` has its keys after the first 10 arguments",
+        ),
+        (r#""suffixes":[["paging","paging"]]"#, "suffix `paging` starts with neither `.` nor `(`"),
+        (r#""options_keys":[""]"#, "an option without a name"),
+    ] {
+        assert_eq!(defects("", &format!("{one},{package}")), format!("package `x`: {expected}"));
+    }
+}
+
+#[test]
+fn versions_that_stand_for_others_begin_with_the_first_and_name_editions() {
+    let defects = |versions: &str| {
+        let text = format!(
+            r#"{{"format":1,"vendor":"x","packages":[{{"name":"x","editions":[{{"version":"1.0.0"}},{{"version":"2.0.0"}}],
+            "modules":[{{"specifiers":["y"],"pinned_as":"y","versions":{versions}}}],"shapes":{{}}}}]}}"#
+        );
+        check(&load::from_files([("x.json", text.as_str())].into_iter()).unwrap())
+    };
+    assert_eq!(defects(r#"[["0.0.0","1.0.0"],["4.0.0","2.0.0"]]"#), [""; 0]);
+    assert_eq!(defects(r#"[["3.0.0","1.0.0"]]"#), ["x.json: versions of `y` before 3.0.0 are of no edition"]);
     assert_eq!(
-        defects,
+        defects(r#"[["0.0.0","1.0.0"],["0.0.0","3.0.0"]]"#),
         [
-            "y.json: package `x`: versions 2.0.0 and 1.0.0 are not ascending majors",
-            "y.json: package `x`: `a.get` requests two operations in one version",
-            "y.json: it is of vendor `x`, whose file is `x.json`",
-            "y.json: `GET /c/12` is of one recording, not of the vendor",
-            "y.json: `GET /a/{b` is no template",
-            "y.json: `localhost` is no server",
+            "x.json: versions 0.0.0 and 0.0.0 of `y` do not ascend",
+            "x.json: versions of `y` from 0.0.0 are of edition 3.0.0, which there is not",
         ]
     );
+}
+
+#[test]
+fn a_file_is_named_after_its_vendor() {
+    let text = r#"{"format":1,"vendor":"x"}"#;
+    let defects = check(&load::from_files([("y.json", text)].into_iter()).unwrap());
+    assert_eq!(defects, ["y.json: it is of vendor `x`, whose file is `x.json`"]);
 }

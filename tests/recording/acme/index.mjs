@@ -16,6 +16,10 @@ class Things {
   retrieve({ shelf_id, thing_id, ...query }) {
     return this._client.request("GET", `/shelves/${shelf_id}/things/${thing_id}`, query);
   }
+  // A key decides which operation it is.
+  search({ shelf_id, ...query }) {
+    return this._client.request("GET", shelf_id ? `/shelves/${shelf_id}/search` : "/search", query);
+  }
   // A key has to be a list.
   createMany(body) {
     return this._client.request("POST", "/things/batch", body.things.map((thing) => thing.name));

@@ -207,7 +207,7 @@ fn a_file_that_is_there_gets_what_it_did_not_know() {
  "format": 1,
  "vendor": "acme",
  "servers": [{"host": "api.acme.com", "base": "/v1"}, {"host": "up.acme.com", "named_only": true}],
- "routes": ["GET /b/{id}", "PUT /odd as PUT /c"],
+ "routes": ["GET /b/{id}", "PUT /c", "PUT /odd as PUT /c"],
  "packages": [
   {
    "name": "acme",
@@ -223,8 +223,9 @@ fn a_file_that_is_there_gets_what_it_did_not_know() {
         "/v1/b/{name}":{"get":{},"post":{}},"/v1/c":{"put":{}},"/v2/d":{"get":{}},
         "/files":{"servers":[{"url":"https://up.acme.com"}],"post":{},"get":{}}}}"#;
     let built = build("acme", spec, &[], Some(existing)).unwrap();
-    let routes = r#""routes": ["GET /b/{id}", "PUT /odd as PUT /c", "GET up.acme.com/files", "POST /b/{name}"]"#;
-    assert_eq!(built.text, existing.replace(r#""routes": ["GET /b/{id}", "PUT /odd as PUT /c"]"#, routes));
+    let routes =
+        r#""routes": ["GET /b/{id}", "PUT /c", "PUT /odd as PUT /c", "GET up.acme.com/files", "POST /b/{name}"]"#;
+    assert_eq!(built.text, existing.replace(r#""routes": ["GET /b/{id}", "PUT /c", "PUT /odd as PUT /c"]"#, routes));
     assert_eq!((built.operations, built.known), (5, 3));
     assert_eq!(built.left_out, ["`GET /v2/d`: `api.acme.com` answers below `/v1` only"]);
     let again = build("acme", spec, &[], Some(&built.text)).unwrap();

@@ -161,7 +161,9 @@ fn kept(existing: Option<&str>, package: &str) -> Vec<(String, String)> {
 
 fn notes(package: &str, version: &str, recording: &lines::Recording, merged: merge::Merged) -> Vec<String> {
     let mut notes = merged.notes;
-    let silent = &recording.silent;
+    let (decided, silent): (Vec<_>, Vec<_>) =
+        recording.silent.iter().partition(|(_, why)| why.starts_with("a key decides"));
+    notes.extend(decided.iter().map(|(chain, why)| format!("`{chain}` was left out: {why}")));
     notes.extend(silent.iter().take(SHOWN).map(|(chain, why)| {
         let why: String = why.lines().next().unwrap_or_default().chars().take(100).collect();
         format!("`{chain}` requested nothing: {why}")

@@ -122,8 +122,10 @@ function text(name, argument, isKey) {
 
 // An object that has whatever is asked of it; listed, it has what the method said to lack.
 function anything(argument) {
-  const known = wanted(calls.getStore()?.learned ?? [], argument);
+  const { learned = [], hidden } = calls.getStore() ?? {};
+  const known = wanted(learned.filter(({ path }) => !hidden?.has(path[0])), argument);
   const get = (_, key) => {
+    if (hidden?.has(key)) return undefined;
     if (typeof key === "symbol" || /^(then|toJSON|toString|valueOf|constructor|length|pipe|getHeaders|stripe.*)$/.test(key)) {
       return undefined;
     }
@@ -288,9 +290,9 @@ function follow(expression, steps) {
 }
 
 // One call: the request that it made, or what it gave without one.
-function attempt(expression, steps, filling, learned) {
+function attempt(expression, steps, filling, learned, hidden) {
   return new Promise((resolve) => {
-    const call = { request: undefined, texts: [], learned };
+    const call = { request: undefined, texts: [], learned, hidden };
     let given;
     const timer = setTimeout(() => call.done(), PATIENCE);
     call.done = () => {
@@ -333,7 +335,21 @@ function described({ request, texts, own }) {
   const path = decodeURI(request.path).replace(/zz(\d+)zz|9001(\d{3})/gi, name);
   const objects = used.filter((one) => one.isKey).map((one) => one.argument);
   const keys = objects.length ? Math.min(...objects) : Math.max(-1, ...used.map((one) => one.argument)) + 1;
-  return { method: request.method, host: request.host, path, keys, field: request.field };
+  const names = [...new Set(used.filter((one) => one.isKey).map((one) => one.name))];
+  return { request: { method: request.method, host: request.host, path, keys, field: request.field }, names };
+}
+
+// What is requested without the keys that the path took, where that is something else: then a key decides.
+async function otherwise({ request, names }, tried) {
+  const without = names.length > 1 ? [names, ...names.map((name) => [name])] : names.length ? [names] : [];
+  for (const hidden of without) {
+    const found = await attempt(tried.expression, tried.steps, tried.filling, tried.learned, new Set(hidden));
+    // A path that ends in `/` lacks its last parameter.
+    if (!found.request || USELESS.test(found.request.host + found.request.path) || /\/$/.test(found.request.path)) continue;
+    const other = described(found).request;
+    const erased = ({ method, path }) => `${method} ${path.replace(/\{[^}]*\}/g, "{}")}`;
+    if (erased(other) !== erased(request)) return `${other.method} ${other.path}`;
+  }
 }
 
 let seen = 0;
@@ -361,16 +377,19 @@ async function record(queue, { expression, prefix, steps, depth, above }) {
     }
     why ??= found.why;
     if (found.request && !USELESS.test(found.request.host + found.request.path)) {
-      best = found;
+      best = { ...described(found), tried: { expression, steps, filling, learned } };
       break;
     }
     leads ??= !found.request && typeof found.given?.then !== "function" && isTree(found.given) ? found.given : undefined;
     if (Date.now() > deadline) break;
   }
-  const what = best && described(best);
+  const what = best?.request;
   const isTransport = what && (TRANSPORT.test(what.path) || /zz\d+zz/i.test(what.host + what.method));
   if (what && !isTransport) queue.requests++;
-  if (what) queue.say(isTransport ? { chain, silent: "its arguments say what to request" } : { chain, ...what });
+  const other = what && !isTransport && (await otherwise(best, best.tried));
+  if (isTransport) queue.say({ chain, silent: "its arguments say what to request" });
+  else if (other) queue.say({ chain, silent: `a key decides: ${what.method} ${what.path}, or ${other}` });
+  else if (what) queue.say({ chain, ...what });
   else if (leads && depth < spec.depth && !above.some((known) => isAlike(known, leads))) {
     walk(queue, { expression, prefix, steps: [...steps, "()"], depth: depth + 1, above }, leads);
   } else queue.say({ chain, silent: why ?? "no request" });
