@@ -2,6 +2,8 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
+mod sealed;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -9,6 +9,9 @@
 //! `mcp.resources/read:sync://feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`, and
 //! `rest.<operationId>`. They are words of ours and never text of the request; arguments appear as a keyed digest.
 
+pub mod ahead;
+pub mod entry;
+pub mod export;
 pub mod heads;
 pub mod maintain;
 pub mod refusals;
@@ -295,33 +298,6 @@ impl Auditor {
         event.code = code.map(str::to_owned);
         event.duration = Some(asker.began.elapsed());
         self.commit(asker, &event).await
-    }
-
-    /// Writes down how many requests of a principal were refused unasked, which had no row of their own.
-    pub async fn counted(
-        &self,
-        principal: &Arc<Principal>,
-        protocol: Protocol,
-        action: &'static str,
-        code: &'static str,
-        count: u64,
-        request_id: RequestId,
-    ) -> Result<(), Unrecorded> {
-        let asker = Asker {
-            principal: principal.clone(),
-            request_id,
-            protocol,
-            door: action,
-            began: Instant::now(),
-            client_ip: None,
-            pinned_repository: None,
-            ledger: AuditLedger::default(),
-        };
-        let mut event = self.event(&asker, None, None);
-        event.outcome = Some(Outcome::Refused);
-        event.code = Some(code.to_owned());
-        event.rows = Some(count);
-        self.commit(&asker, &event).await
     }
 
     async fn attempt<T, E, F>(

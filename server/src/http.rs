@@ -4,10 +4,8 @@ pub mod body;
 pub mod challenge;
 pub mod client_address;
 mod connections;
-mod cors;
 pub mod entrance;
 pub mod health;
-pub mod limits;
 pub mod names;
 pub mod problem;
 pub mod request_id;
@@ -24,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::shutdown::Shutdown;
 
-/// How often what was only counted is written down.
+/// How often counted refusals are added to the store.
 const REFUSAL_FLUSH: Duration = Duration::from_secs(5);
 
 /// Serves until `shutdown`; then takes no more connections, lets requests in flight finish within the configured
@@ -57,7 +55,6 @@ async fn flush_refusals(app: Arc<App>, shutdown: Shutdown) {
             () = shutdown.begun() => true,
         };
         app.refusals.flush(&app.store).await;
-        app.limits.throttled.flush(&app.auditor).await;
         if ending {
             return;
         }

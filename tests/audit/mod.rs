@@ -1,6 +1,8 @@
 //! The sealed audit log: what is proven, what is found, and by whom nothing can be changed.
 
+mod killed;
 mod maintained;
+mod rest;
 mod sealed;
 mod tampered;
 

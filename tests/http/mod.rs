@@ -7,6 +7,5 @@ mod issuers;
 mod jwks;
 mod jwt;
 mod keys;
-mod limits;
 mod rest;
 mod surface;

@@ -62,7 +62,10 @@ fn health_problems_and_request_ids() {
         let live = Reply::of(service.client.get(at("/livez"))).await;
         assert_eq!((live.status, &live.json()["status"]), (200, &json!("ok")));
         let ready = Reply::of(service.client.get(at("/readyz"))).await;
-        assert_eq!((ready.status, ready.json()), (200, json!({ "status": "ok", "checks": { "store": "ok" } })));
+        assert_eq!(
+            (ready.status, ready.json()),
+            (200, json!({ "status": "ok", "checks": { "store": "ok", "audit": "ok" } }))
+        );
 
         for (request, status, code) in [
             (service.client.get(at("/nothing")), 404, "not_found"),

@@ -40,6 +40,13 @@ macro_rules! uuid_id {
                 Self(id)
             }
 
+            /// When it was made, to the millisecond; nothing for an id that was made otherwise.
+            pub fn made_at(self) -> Option<OffsetDateTime> {
+                let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
+                let whole = OffsetDateTime::from_unix_timestamp(i64::try_from(seconds).ok()?).ok()?;
+                whole.replace_nanosecond(nanoseconds).ok()
+            }
+
             /// The UUID as the store keeps it.
             pub const fn uuid(self) -> Uuid {
                 self.0

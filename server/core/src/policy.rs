@@ -94,6 +94,12 @@ policy! {
     // REST.
     /// The organization of the credential.
     GetOrganization = "rest.get_organization", [GraphRead | SourcesWrite | AuditRead | Admin], Organization;
+    /// Who asked what.
+    ListAuditEvents = "rest.list_audit_events", [AuditRead], Organization;
+    /// The audit log as a file.
+    ExportAuditLog = "rest.export_audit_log", [AuditRead], Organization;
+    /// Proof of one row of it.
+    ProveAuditEvent = "rest.prove_audit_event", [AuditRead], Organization;
 }
 
 impl Operation {

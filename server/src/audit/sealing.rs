@@ -69,6 +69,8 @@ async fn seal_once(
     }
     let (rows, to_xid) = tx.rows_to_seal(from_xid, horizon, SEAL_ROWS).await?;
     if rows.is_empty() {
+        // The lock is let go of here and now, and not whenever a dropped transaction is rolled back.
+        tx.commit().await?;
         return Ok(None);
     }
     let key = keys.current();
@@ -111,7 +113,10 @@ pub async fn prune(
         if !tx.lock_seals().await? {
             return Ok(gone);
         }
-        let Some(through) = tx.seal_to_prune(now - kept, PRUNE_ROWS).await? else { return Ok(gone) };
+        let Some(through) = tx.seal_to_prune(now - kept, PRUNE_ROWS).await? else {
+            tx.commit().await?;
+            return Ok(gone);
+        };
         let key = keys.current();
         let pruning = Pruning {
             format: FORMAT,

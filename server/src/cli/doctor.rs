@@ -84,10 +84,11 @@ async fn database(config: &Config) -> Check {
             return Err((what.to_owned(), next.to_owned()));
         }
     };
-    let answer = store.ping().await;
+    let answer = store.may_record().await;
     store.close().await;
     match answer {
-        Ok(()) => Ok("connected as a role that row security binds".to_owned()),
+        Ok(true) => Ok("connected as a role that row security binds and that may write the audit log".to_owned()),
+        Ok(false) => Err(("the role may not write the audit log".to_owned(), "run `syncd migrate`".to_owned())),
         Err(error) => Err((error.to_string(), "look at the database's log".to_owned())),
     }
 }

@@ -21,17 +21,27 @@ pub async fn livez() -> Json<serde_json::Value> {
 
 /// 200 where a request could be answered now; else 503 with what is missing.
 pub async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let store = match tokio::time::timeout(PING_BUDGET, app.store.ping()).await {
-        Ok(Ok(())) => None,
+    let (store, audit) = match tokio::time::timeout(PING_BUDGET, app.store.may_record()).await {
+        Ok(Ok(true)) => ("ok", "ok"),
+        Ok(Ok(false)) => {
+            tracing::warn!("not ready: the role of SYNC_DATABASE_URL may not write the audit log");
+            (
+                "ok",
+                "the service may not write the audit log, without which it answers nothing; next: run `syncd migrate`",
+            )
+        }
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready: the store");
-            Some("the database does not answer; next: check SYNC_DATABASE_URL and the database, or run `syncd doctor`")
+            (
+                "the database does not answer; next: check SYNC_DATABASE_URL and the database, or run `syncd doctor`",
+                "unknown",
+            )
         }
-        Err(_elapsed) => Some("the database is too slow; next: look at its load and at open transactions"),
+        Err(_elapsed) => ("the database is too slow; next: look at its load and at open transactions", "unknown"),
     };
-    let ready = store.is_none();
+    let ready = (store, audit) == ("ok", "ok");
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body =
-        json!({ "status": if ready { "ok" } else { "not_ready" }, "checks": { "store": store.unwrap_or("ok") } });
+    let word = if ready { "ok" } else { "not_ready" };
+    let body = json!({ "status": word, "checks": { "store": store, "audit": audit } });
     (status, Json(body)).into_response()
 }

@@ -9,12 +9,16 @@
 //!
 //! Authentication, permission, the audit row, limits and everything that is said of a bad request are not its concern.
 
+mod audit_filter;
 pub mod endpoint;
+mod export_audit_log;
 mod get_organization;
 mod idempotency;
 mod input;
+mod list_audit_events;
 pub mod openapi;
 pub mod page;
+mod prove_audit_event;
 pub mod words;
 
 use std::sync::{Arc, LazyLock};
@@ -31,7 +35,14 @@ use crate::app::App;
 use endpoint::{Answer, Endpoint, Respond};
 
 /// Every operation, in the order of the OpenAPI file.
-static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![answer::<get_organization::GetOrganization>()]);
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    vec![
+        answer::<get_organization::GetOrganization>(),
+        answer::<list_audit_events::ListAuditEvents>(),
+        respond::<export_audit_log::ExportAuditLog>(),
+        answer::<prove_audit_event::ProveAuditEvent>(),
+    ]
+});
 
 /// Every operation.
 pub fn routes() -> &'static [Route] {
@@ -67,7 +78,6 @@ fn answer<E: Answer>() -> Route {
 }
 
 /// An operation that makes its response itself.
-#[expect(dead_code, reason = "the export of the audit log will be the first such operation")]
 fn respond<E: Respond>() -> Route {
     route::<E>(|app, request| Box::pin(endpoint::respond::<E>(app, request)))
 }

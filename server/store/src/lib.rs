@@ -6,6 +6,7 @@
 //! Each ends with `commit(self)`; dropped without it, nothing of it happened.
 
 mod audit;
+mod audit_log;
 mod call_sites;
 mod convert;
 mod error;
@@ -30,6 +31,7 @@ mod tokens;
 mod tx;
 
 pub use audit::{AuditEvent, AuditOutcome, Outcome, Protocol, Refusal};
+pub use audit_log::{AuditFilter, AuditOrder, LoggedEvent};
 pub use call_sites::{CallSiteCounts, CallSiteFilter, CallSiteRow, IndexedSite, OperationUse};
 pub use error::StoreError;
 pub use facts::{FileRow, PathState, SymbolLine};

@@ -116,12 +116,6 @@ impl Store {
         Ok(SystemTx { inner })
     }
 
-    /// Whether the database answers, for `/readyz`.
-    pub async fn ping(&self) -> Result<(), StoreError> {
-        self.pool.execute("SELECT 1").await?;
-        Ok(())
-    }
-
     /// Closes every connection; calls after it are [`StoreError::Unavailable`].
     pub async fn close(&self) {
         self.pool.close().await;

@@ -45,6 +45,8 @@ pub trait Endpoint: Send + Sync + Sized + 'static {
     const SUCCESS: StatusCode = StatusCode::OK;
     /// How else it may end, beside what every operation may end with: 409 and whatever is its own.
     const FAILURES: &'static [StatusCode] = &[];
+    /// In which forms it answers, as HTTP names them.
+    const MEDIA: &'static [&'static str] = &["application/json"];
     /// The parts of the path; [`Nothing`] where it has none.
     type Path: Part;
     /// The query; [`Nothing`] where it takes none. Unknown parameters must be refused (`deny_unknown_fields`).
@@ -193,9 +195,6 @@ async fn let_in<E: Endpoint>(app: &Arc<App>, request: Request) -> Result<(Entran
     let principal = match entrance.principal(&mut parts.headers, wanted, action).await {
         Ok(principal) => principal,
         Err(Turned::Away(response)) => return Err(response),
-        Err(Turned::TooMany(too_many)) => {
-            return Err(entrance.stamped(too_many.problem().response(Some(entrance.request_id))));
-        }
         Err(Turned::Unavailable) => return Err(Problem::unavailable().response(Some(entrance.request_id))),
     };
     entrance.permit(&principal, E::OPERATION, action).await?;

@@ -118,15 +118,6 @@ pub fn document() -> Value {
                     "description": "The id of this request, as in the audit log.",
                     "schema": { "type": "string", "pattern": "^req_[0-9a-f]{32}$" },
                 },
-                "RateLimit": {
-                    "description": "How many requests are left (r) and in how many seconds all are again (t), of the \
-                        principal and of its organization; absent where nobody is known to ask.",
-                    "schema": { "type": "string", "examples": ["\"principal\";r=5999;t=1, \"organization\";r=11999;t=1"] },
-                },
-                "RateLimitPolicy": {
-                    "description": "How many requests (q) are answered in how many seconds (w).",
-                    "schema": { "type": "string", "examples": ["\"principal\";q=6000;w=60, \"organization\";q=12000;w=60"] },
-                },
             },
             "schemas": schemas,
         },
@@ -134,11 +125,7 @@ pub fn document() -> Value {
 }
 
 fn headers() -> Value {
-    json!({
-        "X-Request-Id": { "$ref": "#/components/headers/RequestId" },
-        "RateLimit": { "$ref": "#/components/headers/RateLimit" },
-        "RateLimit-Policy": { "$ref": "#/components/headers/RateLimitPolicy" },
-    })
+    json!({ "X-Request-Id": { "$ref": "#/components/headers/RequestId" } })
 }
 
 /// Describes operations, and collects the schemas that they name.
@@ -177,7 +164,9 @@ impl Describer {
         let mut told = json!({ "description": "Done.", "headers": headers() });
         if success != StatusCode::NO_CONTENT {
             told["description"] = json!("The answer.");
-            told["content"] = json!({ "application/json": { "schema": self.replies.subschema_for::<E::Output>() } });
+            let schema = self.replies.subschema_for::<E::Output>();
+            let forms = E::MEDIA.iter().map(|form| ((*form).to_owned(), json!({ "schema": schema })));
+            told["content"] = Value::Object(forms.collect());
         }
         responses.insert(success.as_str().to_owned(), told);
         let absent = (!Nothing::is::<E::Path>()).then_some(StatusCode::NOT_FOUND);

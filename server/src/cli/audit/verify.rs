@@ -1,0 +1,138 @@
+//! `syncd audit verify`.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use sync_core::clock::rfc3339_millis;
+use sync_core::seal::SignedHead;
+
+use super::super::{FAILED, Failure, say};
+use super::{connect, organizations};
+use crate::audit::verify::{Report, Unverifiable, verify};
+use crate::audit::{heads, maintain};
+use crate::config::Config;
+
+/// What is verified.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct VerifyArgs {
+    /// Short name of the organization. Absent: every one.
+    #[arg(long, value_name = "NAME")]
+    organization: Option<String>,
+    /// Heads that the log has to lead to: a file of them (one a line; - for stdin), or one as JSON.
+    #[arg(long, value_name = "HEAD")]
+    against: Option<String>,
+}
+
+/// Verifies one organization's log or all of them; fails where one is not whole.
+pub(super) async fn run(args: &VerifyArgs, config: &Config) -> Result<ExitCode, Failure> {
+    let keys = maintain::keys(config)?;
+    let against = given_heads(args.against.as_deref(), config)?;
+    let store = connect(config).await?;
+    let organizations = organizations(&store, args.organization.as_deref()).await?;
+    let mut whole = true;
+    for organization in organizations {
+        let report = verify(&store, &keys, organization.id, &against).await.map_err(|error| match error {
+            Unverifiable::Store(error) => error.into(),
+            Unverifiable::Head { .. } => {
+                let text = error.to_string();
+                let (what, next) = text.split_once("; next: ").unwrap_or((&text, "give other heads"));
+                Failure::failed(what, next)
+            }
+        })?;
+        whole &= report.is_whole();
+        for line in told(&organization.slug, &report) {
+            say(&line)?;
+        }
+    }
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+/// The heads of `--against`, and those of the file that our own worker appends to, where it is on this machine.
+fn given_heads(against: Option<&str>, config: &Config) -> Result<Vec<SignedHead>, Failure> {
+    let mut texts = Vec::new();
+    match against {
+        None => {}
+        Some("-") => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Failure::failed(format!("stdin cannot be read: {error}"), "give a file"))?;
+            texts.push(("stdin".to_owned(), text));
+        }
+        Some(json) if json.trim_start().starts_with('{') => texts.push(("--against".to_owned(), json.to_owned())),
+        Some(path) => texts.push((path.to_owned(), read(Path::new(path))?)),
+    }
+    if let Some(path) = config.audit_heads_file.as_deref().filter(|path| path.exists()) {
+        texts.push((path.display().to_string(), read(path)?));
+    }
+    let mut all = Vec::new();
+    for (from, text) in texts {
+        let (heads, others) = heads::read(&text);
+        if heads.is_empty() && !text.trim().is_empty() {
+            return Err(Failure::failed(
+                format!("{from} holds no head"),
+                "give lines of audit_heads_file, or the `head` of a proof",
+            ));
+        }
+        for line in others {
+            say(&format!("note: line {line} of {from} is no head and is not compared"))?;
+        }
+        all.extend(heads);
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure::failed(format!("{} cannot be read: {error}", path.display()), "check the path and who may read it")
+    })
+}
+
+/// The report for people.
+fn told(slug: &str, report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    let kept = report.seals - report.pruned.map_or(0, |pruned| pruned.through.min(report.seals));
+    match &report.last {
+        _ if !report.is_whole() => {
+            lines.push(format!("{slug}: NOT WHOLE: {} findings", report.findings.len() as u64 + report.more_findings));
+            lines.extend(report.findings.iter().map(|finding| format!("  {finding}")));
+            if report.more_findings > 0 {
+                lines.push(format!("  and {} more", report.more_findings));
+            }
+        }
+        Some(last) => lines.push(format!(
+            "{slug}: whole: {} rows in {kept} seals, proven up to seal {} of {} (root {})",
+            report.rows,
+            last.head.number,
+            rfc3339_millis(last.head.time),
+            last.head.root
+        )),
+        None => lines.push(format!("{slug}: nothing is sealed yet, so nothing is proven")),
+    }
+    if let Some(pruned) = report.pruned {
+        lines.push(format!(
+            "  pruned: seals 1 to {}, {} rows, removed by {} as they were kept long enough",
+            pruned.through,
+            pruned.rows,
+            rfc3339_millis(pruned.at)
+        ));
+    }
+    for doubtful in &report.doubtful {
+        lines.push(format!(
+            "  doubtful: event {} says {}, but was first written after seal {}",
+            doubtful.event_id,
+            rfc3339_millis(doubtful.time),
+            doubtful.number - 1
+        ));
+    }
+    if let (Some(oldest), Some(newest)) = (report.unsealed.oldest, report.unsealed.newest) {
+        lines.push(format!(
+            "  unproven: {} rows from {} to {} are newer than the last seal",
+            report.unsealed.rows,
+            rfc3339_millis(oldest),
+            rfc3339_millis(newest)
+        ));
+    }
+    lines
+}
