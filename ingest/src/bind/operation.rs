@@ -7,7 +7,7 @@ use super::keys::Keys;
 use super::sites::Found;
 use super::text::{Piece, path_parts};
 use super::value::{FileId, Value};
-use crate::catalog::{Arguments, Dispatch, Meaning, OperationEntry, Package, Source, VendorId};
+use crate::catalog::{Arguments, ByKey, Dispatch, Meaning, OperationEntry, Package, Source, VendorId};
 use crate::parse::{Argument, Expr, ExprId};
 
 impl Evaluator<'_, '_> {
@@ -20,20 +20,7 @@ impl Evaluator<'_, '_> {
         arguments: &[Argument],
     ) -> Keys {
         let spread = arguments.iter().position(|argument| argument.spread);
-        let index = match entry.arguments {
-            Arguments::None => return Keys::default(),
-            Arguments::At(index) => index,
-            Arguments::Nested => 0,
-            Arguments::AfterPath => {
-                let path = entry.operation.as_str();
-                let path = path.split(" (").next().unwrap_or(path);
-                path.matches('{').count()
-            }
-            Arguments::FirstObject => arguments
-                .iter()
-                .position(|argument| matches!(self.expr(file, argument.value), Value::Object(..)))
-                .unwrap_or(0),
-        };
+        let Some(index) = self.index_of_keys(file, entry, arguments) else { return Keys::default() };
         if spread.is_some_and(|at| at <= index) {
             return Keys { hidden: true, ..Keys::default() };
         }
@@ -49,6 +36,7 @@ impl Evaluator<'_, '_> {
         if is_options {
             return Keys::default();
         }
+        without_options(&mut keys, package);
         if entry.arguments == Arguments::Nested {
             let body: Vec<String> =
                 keys.names.iter().filter_map(|key| key.strip_prefix("requestBody.").map(str::to_owned)).collect();
@@ -57,6 +45,75 @@ impl Evaluator<'_, '_> {
             keys.names.retain(|key| !key.starts_with("requestBody."));
         }
         keys
+    }
+
+    /// Which argument carries an operation's keys, if any does.
+    fn index_of_keys(&mut self, file: FileId, entry: &OperationEntry, arguments: &[Argument]) -> Option<usize> {
+        Some(match entry.arguments {
+            Arguments::None => return None,
+            Arguments::At(index) => index,
+            Arguments::Nested => 0,
+            Arguments::AfterPath => {
+                let path = entry.operation.as_str();
+                let path = path.split(" (").next().unwrap_or(path);
+                path.matches('{').count()
+            }
+            Arguments::FirstObject => arguments
+                .iter()
+                .position(|argument| matches!(self.expr(file, argument.value), Value::Object(..)))
+                .unwrap_or(0),
+        })
+    }
+
+    /// Which of two operations a key of the argument makes of a call; none where nobody can see whether it is there.
+    pub(super) fn decide_by_key(
+        &mut self,
+        file: FileId,
+        package: &Package,
+        entry: &OperationEntry,
+        decided: &ByKey,
+        arguments: &[Argument],
+        found: &mut Found,
+    ) {
+        let index = self.index_of_keys(file, entry, arguments).unwrap_or(0);
+        let there = match arguments.get(index) {
+            _ if arguments.iter().take(index + 1).any(|argument| argument.spread) => None,
+            None => Some(false),
+            Some(argument) => self.has_key(file, argument.value, &decided.keys),
+        };
+        let keys = decided.keys.join("`, `");
+        match there {
+            Some(there) => {
+                let (operation, with) = if there { (&decided.with, "with") } else { (&decided.without, "without") };
+                found.operation = Some(operation.clone());
+                found.reason = format!("{with} `{keys}` it is {operation} of {}", package.name);
+            }
+            None => {
+                found.operation = None;
+                found.reason = format!("whether its argument has `{keys}` decides, and cannot be seen here");
+            }
+        }
+    }
+
+    /// Whether an argument has one of these keys; nothing where some of it is hidden.
+    fn has_key(&mut self, file: FileId, argument: ExprId, keys: &[String]) -> Option<bool> {
+        if matches!(self.world.file(file).parsed.expr(argument), Expr::Text(..) | Expr::Template(_) | Expr::Literal(_))
+        {
+            return Some(false);
+        }
+        self.object(file, argument)?;
+        let mut any = false;
+        for key in keys {
+            let options = self.options(file, argument, key);
+            match options.values.as_slice() {
+                [] if !options.hidden => {}
+                [(there, value), ..] if !options.may_be_absent => {
+                    any |= !matches!(self.world.file(*there).parsed.expr(*value), Expr::Null);
+                }
+                _ => return None,
+            }
+        }
+        Some(any)
     }
 
     pub(super) fn dispatched(
@@ -141,6 +198,7 @@ impl Evaluator<'_, '_> {
                 found.reason = format!("{operation}, named by an argument");
                 found.operation = Some(operation);
                 found.keys = keys.map_or_else(Keys::default, |keys| self.keys(file, keys));
+                without_options(&mut found.keys, package);
                 return;
             }
         }
@@ -198,5 +256,17 @@ impl Evaluator<'_, '_> {
         let mut pieces = vec![Piece::Known(rest)];
         pieces.extend(text[1..].iter().cloned());
         self.catalog.route_text(vendor, &method, &path_parts(pieces.iter(), ""))
+    }
+}
+
+/// Leaves out keys that are options of the request, and what is below them.
+fn without_options(keys: &mut Keys, package: &Package) {
+    if !package.options_inside.is_empty() {
+        let is_option = |key: &str| {
+            let first = key.split('.').next().unwrap_or(key);
+            package.options_inside.iter().any(|option| option == first)
+        };
+        keys.names.retain(|key| !is_option(key));
+        keys.literals.retain(|key, _| !is_option(key));
     }
 }

@@ -8,6 +8,10 @@ use super::text::url;
 use super::value::{FileId, Vendor};
 use crate::catalog::Package;
 use crate::parse::{Expr, ExprId, SymbolIndex};
+use crate::pins::Pinned;
+
+/// Longest version that is believed to be one, in bytes.
+const LONGEST_VERSION: usize = 64;
 
 impl Evaluator<'_, '_> {
     /// The client that a construction makes.
@@ -123,7 +127,7 @@ impl Evaluator<'_, '_> {
         let module = self.catalog.module(&vendor.specifier);
         let pinned_as = module.map_or(package.name.as_str(), |module| module.pinned_as.as_str());
         let path = self.world.path(file);
-        let pinned = self.pins.sdk_version(path, pinned_as);
+        let pinned = self.pinned(&vendor.specifier, file, pinned_as);
         let edition = module.map_or(0, |module| self.catalog.edition(module, pinned.version.as_deref()));
         let (qualified, ordinal) = match self.world.symbol(file, symbol) {
             Some(symbol) => (symbol.qualified.as_str(), symbol.ordinal),
@@ -144,6 +148,19 @@ impl Evaluator<'_, '_> {
                 envelope: package.editions.get(edition).and_then(|edition| edition.envelope.clone()),
             },
             host: Host::Own,
+        }
+    }
+
+    /// The version that a file gets of a package: the one that the import itself asks for, else what is pinned.
+    pub(super) fn pinned(&self, specifier: &str, file: FileId, package: &str) -> Pinned {
+        match self.catalog.version_in(specifier) {
+            // A tag is no version.
+            Some(version) if version.bytes().any(|b| b.is_ascii_digit()) && version.len() <= LONGEST_VERSION => {
+                let version = version.trim_start_matches('v').to_owned();
+                Pinned { version: Some(version), source: "manifest_range" }
+            }
+            Some(_) => Pinned { version: None, source: "unknown" },
+            None => self.pins.sdk_version(self.world.path(file), package),
         }
     }
 

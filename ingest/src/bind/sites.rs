@@ -45,6 +45,8 @@ pub(super) enum Answer {
         methods: Vec<String>,
         /// Whether any method is a step of a builder.
         builder: bool,
+        /// Whether it is the first of several values.
+        first: bool,
     },
     /// What a library's response holds: under a member, or behind a method that reads it (`response.json()`).
     Plain {
@@ -216,6 +218,7 @@ impl<'p> Evaluator<'p, '_> {
             answer: Answer::Package {
                 methods: package.paging_methods().map(str::to_owned).collect(),
                 builder: vendor.chain.contains("()."),
+                first: package.editions.get(edition).is_some_and(|edition| edition.answers_first),
             },
             uses: None,
             response: true,
@@ -235,6 +238,9 @@ impl<'p> Evaluator<'p, '_> {
                 found.keys = self.argument_keys(file, package, entry, arguments);
                 found.reason = format!("{} of {} is {}", vendor.chain, package.name, entry.operation);
                 found.operation = Some(entry.operation.clone());
+                if let Some(decided) = package.decided_by_key(edition, &vendor.chain) {
+                    self.decide_by_key(file, package, entry, decided, arguments, &mut found);
+                }
             }
             Meaning::Dispatch(dispatches) => {
                 self.dispatched(file, package, edition, dispatches, arguments, &mut found);
@@ -321,7 +327,7 @@ impl<'p> Evaluator<'p, '_> {
         let Some(module) = self.catalog.module(&vendor.specifier) else { return 0 };
         let pinned = match vendor.client {
             Some(client) => self.clients.get(client).client.sdk_version.clone(),
-            None => self.pins.sdk_version(self.world.path(file), &module.pinned_as).version,
+            None => self.pinned(&vendor.specifier, file, &module.pinned_as).version,
         };
         self.catalog.edition(module, pinned.as_deref())
     }

@@ -37,7 +37,7 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
         }
         match &found.answer {
             // What an unknown method of an answer gives is no part of it.
-            Answer::Package { methods: known, builder: false }
+            Answer::Package { methods: known, builder: false, .. }
                 if methods.iter().any(|method| !known.iter().any(|known| known == method)) =>
             {
                 complete = false;
@@ -54,6 +54,14 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
             _ => {}
         }
         let methods = methods.len();
+        // Of several values that a method gives the first is the answer.
+        let rest = match &found.answer {
+            Answer::Package { first: true, .. } if !rest.is_empty() => match rest.strip_prefix("[]") {
+                Some(inside) => inside.trim_start_matches('.'),
+                None => continue,
+            },
+            _ => rest,
+        };
         // A method behind a field ends what is known.
         let rest = rest.split("()").next().unwrap_or(rest);
         let rest = if rest.len() < read.path.len() && read.path.ends_with("()") && rest.contains('.') {

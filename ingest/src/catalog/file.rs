@@ -59,6 +59,10 @@ pub(super) struct PackageFile {
     #[serde(default)]
     pub(super) options_keys: Vec<String>,
     #[serde(default)]
+    pub(super) options_inside: Vec<String>,
+    #[serde(default)]
+    pub(super) by_key: Vec<ByKeyFile>,
+    #[serde(default)]
     pub(super) client_options: ClientOptionsFile,
     #[serde(default)]
     pub(super) local: Vec<String>,
@@ -90,6 +94,18 @@ pub(super) struct EditionFile {
     /// The last major that it stands for, where that is said.
     #[serde(default)]
     pub(super) through: Option<u64>,
+    #[serde(default)]
+    pub(super) answers_first: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ByKeyFile {
+    /// As in `operations`, with the recorded versions that do so.
+    pub(super) chain: String,
+    pub(super) keys: Vec<String>,
+    pub(super) with: String,
+    pub(super) without: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 
 use super::load::CatalogError;
+use super::outright::{Outright, outright};
 use crate::language::Family;
 
 /// The file of this build; part of every catalog.
@@ -210,7 +211,15 @@ impl HttpLibraries {
 
     /// The library behind an import specifier.
     pub fn of_module(&self, family: Family, specifier: &str) -> Option<HttpId> {
-        self.by_module.get(&family)?.get(specifier).copied()
+        let modules = self.by_module.get(&family)?;
+        let named = modules.get(specifier).copied();
+        if family != Family::Script {
+            return named;
+        }
+        named.or_else(|| match outright(specifier)? {
+            Outright { name, inside: "", .. } => modules.get(name).copied(),
+            Outright { name, inside, .. } => modules.get(format!("{name}/{inside}").as_str()).copied(),
+        })
     }
 
     /// The library behind a name that no file declares.

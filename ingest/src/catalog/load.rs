@@ -8,11 +8,13 @@ use std::sync::OnceLock;
 use semver::Version;
 use sync_core::operation::erase;
 
-use super::file::{ArgumentsFile, DispatchFile, DispatchKind, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile};
+use super::file::{
+    ArgumentsFile, DispatchFile, DispatchKind, EditionFile, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile,
+};
 use super::http::{self, HttpLibraries};
 use super::model::{
-    Arguments, ChainEntry, ClientOptions, ClientShape, Dispatch, Edition, Module, OperationEntry, Package, PackageId,
-    Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
+    Arguments, ByKey, ChainEntry, ClientOptions, ClientShape, Dispatch, Edition, Module, OperationEntry, Package,
+    PackageId, Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
 };
 use super::route::{self, Route};
 use super::text::{operation, ranged};
@@ -222,6 +224,8 @@ fn declare(catalog: &mut Catalog, given: &[Given]) -> Result<Names, CatalogError
                 editions: vec![],
                 arguments: Arguments::None,
                 options_keys: vec![],
+                options_inside: vec![],
+                by_key: BTreeMap::new(),
                 client_options: ClientOptions::default(),
                 local: vec![],
                 suffixes: vec![],
@@ -330,7 +334,18 @@ fn fill(
     for edition in given.editions {
         let version = Version::parse(&edition.version)
             .map_err(|e| at.wrong(format!("version `{}` of `{}`: {e}", edition.version, given.name)))?;
-        editions.push(Edition { version, envelope: edition.envelope, through: edition.through });
+        let EditionFile { envelope, through, answers_first, .. } = edition;
+        editions.push(Edition { version, envelope, through, answers_first });
+    }
+    let mut by_key: BTreeMap<String, Vec<ByKey>> = BTreeMap::new();
+    for entry in given.by_key {
+        let no_operation = |text: &str| at.wrong(format!("`{text}` of `{}` is no operation", given.name));
+        let (chain, known) = ranged(&entry.chain, &editions)
+            .ok_or_else(|| at.wrong(format!("`{}` of `{}` names an unknown version", entry.chain, given.name)))?;
+        let (_, with) = operation(&entry.with).ok_or_else(|| no_operation(&entry.with))?;
+        let (_, without) = operation(&entry.without).ok_or_else(|| no_operation(&entry.without))?;
+        let decided = ByKey { editions: known, keys: entry.keys, with, without };
+        by_key.entry(chain.to_owned()).or_default().push(decided);
     }
     let mut dispatch: BTreeMap<String, Vec<Dispatch>> = BTreeMap::new();
     for given_dispatch in given.dispatch {
@@ -343,6 +358,8 @@ fn fill(
     package.editions = editions;
     package.arguments = given.arguments.into();
     package.options_keys = given.options_keys;
+    package.options_inside = given.options_inside;
+    package.by_key = by_key;
     package.client_options = ClientOptions {
         argument: given.client_options.argument,
         base_url: given.client_options.base_url,

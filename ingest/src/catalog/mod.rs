@@ -10,6 +10,7 @@ mod load;
 mod model;
 pub mod openapi;
 mod ordered;
+mod outright;
 mod parts;
 pub mod record;
 mod route;
@@ -28,9 +29,11 @@ pub use check::check;
 pub use http::{HttpCall, HttpId, HttpLibraries, HttpLibrary, HttpOptions, Join};
 pub use load::CatalogError;
 pub use model::{
-    Arguments, ChainSegment, ClientOptions, ClientShape, Dispatch, Edition, Meaning, Module, OperationEntry, Package,
-    PackageId, Server, Shape, ShapeId, Source, Suffix, SuffixKind, UrlPart, UrlPattern, Vendor, VendorId, chain_text,
+    Arguments, ByKey, ChainSegment, ClientOptions, ClientShape, Dispatch, Edition, Meaning, Module, OperationEntry,
+    Package, PackageId, Server, Shape, ShapeId, Source, Suffix, SuffixKind, UrlPart, UrlPattern, Vendor, VendorId,
+    chain_text,
 };
+use outright::{Outright, outright};
 use route::{Route, Segment};
 
 /// Vendor facts, resolved and indexed.
@@ -79,7 +82,17 @@ impl Catalog {
 
     /// What an import of this specifier gives, if it is of a vendor's package.
     pub fn module(&self, specifier: &str) -> Option<&Module> {
-        self.specifiers.get(specifier).map(|index| &self.modules[*index])
+        let named = |specifier: &str| self.specifiers.get(specifier).map(|index| &self.modules[*index]);
+        named(specifier).or_else(|| match outright(specifier)? {
+            Outright { name, inside: "", .. } => named(name),
+            Outright { name, inside, .. } => named(&format!("{name}/{inside}")),
+        })
+    }
+
+    /// The version that a specifier asks for by itself (`npm:stripe@17`, `https://esm.sh/stripe@17.7.0`).
+    pub fn version_in<'s>(&self, specifier: &'s str) -> Option<&'s str> {
+        // What the catalog knows by its whole name has none in it.
+        if self.specifiers.contains_key(specifier) { None } else { outright(specifier)?.version }
     }
 
     /// The package whose clients an import of this specifier gives.
@@ -305,6 +318,14 @@ impl Package {
         };
         let lower = (0..=edition).rev().find_map(in_edition);
         lower.or_else(|| (edition + 1..self.editions.len()).find_map(in_edition)).map(|entry| &entry.entry)
+    }
+
+    /// What decides between two operations of a chain in a recorded version, where a key does.
+    pub fn decided_by_key(&self, edition: usize, chain: &str) -> Option<&ByKey> {
+        let all = self.by_key.get(chain)?.iter();
+        let mut all =
+            all.filter(|it| it.editions.is_empty() || it.editions.iter().any(|at| usize::from(*at) == edition));
+        all.next()
     }
 
     /// Methods of an operation's result behind which the same answer is (`autoPagingToArray`).

@@ -65,6 +65,10 @@ pub struct Package {
     pub arguments: Arguments,
     /// An argument all of whose keys are among these is options of the request and never arguments of the operation.
     pub options_keys: Vec<String>,
+    /// Keys that are options of the request among the arguments of the operation.
+    pub options_inside: Vec<String>,
+    /// Chains whose operation a key of their argument decides.
+    pub(crate) by_key: BTreeMap<String, Vec<ByKey>>,
     /// Where a client's constructor takes its options.
     pub client_options: ClientOptions,
     /// Member paths that never make a request: exact, or everything below where they end in `.*`.
@@ -92,6 +96,8 @@ pub struct Edition {
     pub envelope: Option<String>,
     /// The last major that it stands for, where the next edition is not of the next major.
     pub(crate) through: Option<u64>,
+    /// Whether the answer is the first of several that a method gives (`const [file] = await …`).
+    pub answers_first: bool,
 }
 
 /// An import specifier that gives values of a package.
@@ -186,6 +192,19 @@ pub(crate) struct ChainEntry {
     /// Indexes into [`Package::editions`]; empty means all.
     pub(crate) editions: Vec<u8>,
     pub(crate) entry: OperationEntry,
+}
+
+/// A chain that requests one operation where its argument has a key, and another where it has none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByKey {
+    /// Indexes into [`Package::editions`]; empty means all.
+    pub(crate) editions: Vec<u8>,
+    /// The keys; one is enough.
+    pub keys: Vec<String>,
+    /// What it requests with one of them.
+    pub with: Operation,
+    /// What it requests without.
+    pub without: Operation,
 }
 
 /// An operation as a chain reaches it.
