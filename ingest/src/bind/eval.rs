@@ -10,6 +10,7 @@ use super::callbacks::Given;
 use super::callers::Surveyed;
 use super::changes::Changes;
 use super::clients::Clients;
+use super::passes::Place;
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::catalog::Catalog;
@@ -163,13 +164,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         let world = self.world;
         let parsed = world.file(file).parsed;
         match parsed.expr(expr) {
-            // `stripe[name]` is a member that nobody can name.
-            Expr::Unknown
-            | Expr::Literal(_)
-            | Expr::Text(..)
-            | Expr::Template(_)
-            | Expr::This(None)
-            | Expr::Index(_) => Value::Unknown,
+            Expr::Unknown | Expr::Literal(_) | Expr::Text(..) | Expr::Template(_) | Expr::This(None) => Value::Unknown,
+            Expr::Index(object) => {
+                let object = self.expr(file, *object);
+                let item = self.any_of(&object);
+                self.declared(item, file, None, 0, "an element of the client's type")
+            }
             Expr::Null => Value::Null,
             Expr::Binding(binding) => self.binding(file, *binding),
             // What a file exports in the way of CommonJS it may use itself.
@@ -294,13 +294,19 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 Step::Member(name) => self.member(&value, parsed.name(*name)),
                 Step::Element(at) => self.element(&value, *at),
                 Step::Rest => value,
-                Step::Item => Value::Unknown,
+                Step::Item => {
+                    let item = self.any_of(&value);
+                    self.declared(item, file, None, 0, "an element of the client's type")
+                }
             };
         }
         value
     }
 
     pub(super) fn element(&mut self, value: &Value, at: u32) -> Value {
+        if let Value::Held(Place::Element(known), held) = value {
+            return if *known == at { (**held).clone() } else { Value::Unknown };
+        }
         let Value::List(file, expr) = value else { return Value::Unknown };
         match self.world.file(*file).parsed.expr(*expr) {
             Expr::Array(items) if items.iter().all(|item| !item.spread) => {
@@ -360,7 +366,8 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     /// A name that a package exports.
     pub(super) fn package(&mut self, specifier: &str, name: &str) -> Value {
         if self.catalog.module(specifier).is_none() {
-            return self.http_export(Family::Script, specifier, name);
+            let library = self.http_export(Family::Script, specifier, name);
+            return if library.is_known() { library } else { self.toolbox(specifier, name) };
         }
         match name {
             "*" | "=" => Value::Namespace(specifier.into()),

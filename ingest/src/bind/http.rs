@@ -199,8 +199,12 @@ impl<'p> Evaluator<'p, '_> {
         if let Some(url) = request.url {
             return self.texts_of(request.file, url);
         }
-        let Some(options) = request.options else { return Vec::new() };
         let named = &request.library.options;
+        // What a client that is made for one address is given says nothing of where it goes.
+        if named.made_with_base && named.path.is_none() {
+            return request.made_with.last().map_or_else(Vec::new, |(there, base)| self.texts_of(*there, *base));
+        }
+        let Some(options) = request.options else { return Vec::new() };
         if let Some((there, url)) = named.url.iter().find_map(|key| self.option(request.file, options, key)) {
             return self.texts_of(there, url);
         }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::clients::Site;
 use super::eval::{Evaluator, Question, stepped};
+use super::passes;
 use super::value::{FileId, Value, Vendor};
 use crate::catalog::ShapeId;
 use crate::parse::{Expr, ExprId, FunctionId};
@@ -45,6 +46,11 @@ impl Evaluator<'_, '_> {
             // Where classes are called to be made; elsewhere such a call fails.
             Value::Class(file, class) => Value::Instance(*file, *class),
             Value::Own => Value::Own,
+            Value::Passes(passes) => self.passed_on(*passes, file, call),
+            Value::Toolbox(module) => match passes::of_module(module, "default") {
+                Some(passes) => self.passed_on(passes, file, call),
+                None => Value::Unknown,
+            },
             Value::Signature(file, ty) => {
                 let value = self.returned_type(*file, *ty);
                 self.declared(value, *file, None, 0, "returned with the client's type")

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::eval::{DEEPEST, Evaluator, Question, stepped};
+use super::passes::{self, Place};
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::language::Family;
@@ -43,6 +44,14 @@ impl Evaluator<'_, '_> {
             Value::Global(global) if matches!(&**global, "globalThis" | "window" | "self" | "global") => {
                 if name == "fetch" { Value::Global("fetch".into()) } else { Value::Unknown }
             }
+            Value::Global(global) => passes::of_global(global, name).map_or(Value::Unknown, Value::Passes),
+            Value::Toolbox(module) => {
+                if name == "default" {
+                    return value.clone();
+                }
+                passes::of_module(module, name).map_or(Value::Unknown, Value::Passes)
+            }
+            Value::Held(Place::Member(known), held) if *known == name => (**held).clone(),
             Value::Namespace(specifier) => {
                 let specifier = Rc::clone(specifier);
                 let value = self.package(&specifier, name);
@@ -82,6 +91,14 @@ impl Evaluator<'_, '_> {
             }
             let Some(client) = &shape.client else { return Value::Unknown };
             let chain = if client.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", client.prefix) };
+            // `ReturnType<typeof google.gmail>` says no version, and need not where there is but one.
+            if client.selector.is_some()
+                && vendor.made.is_none()
+                && let Some(only) = self.catalog.package_of(shape.package).only_segment(&client.prefix)
+            {
+                let chain = format!("{}.{only}.{name}", client.prefix);
+                return Value::vendor(Vendor { chain, ..(**vendor).clone() });
+            }
             return Value::vendor(Vendor { chain, ..(**vendor).clone() });
         }
         Value::vendor(Vendor { chain: format!("{}.{name}", vendor.chain), ..(**vendor).clone() })
@@ -131,6 +148,19 @@ impl Evaluator<'_, '_> {
             }
             _ => member,
         }
+    }
+
+    /// The values of an object all of whose members are shown.
+    pub(super) fn named_values(&mut self, file: FileId, object: ExprId) -> Option<Vec<ExprId>> {
+        if !self.changes_of_object(file, object).is_empty() {
+            return None;
+        }
+        let Expr::Object(properties) = self.world.file(file).parsed.expr(object) else { return None };
+        let value = |property: &Property| match property {
+            Property::Named(_, value) => Some(*value),
+            _ => None,
+        };
+        properties.iter().map(value).collect()
     }
 
     pub(super) fn class_member(&mut self, file: FileId, class: ClassId, name: &str, is_static: bool) -> Value {

@@ -18,6 +18,7 @@ mod members;
 mod named;
 mod operation;
 mod parameters;
+mod passes;
 mod pinned;
 mod query;
 mod reads;

@@ -45,14 +45,18 @@ impl Evaluator<'_, '_> {
             let value = default.map_or(Value::Null, |default| self.expr(file, default));
             return self.walk(value, file, steps);
         }
+        let mut declared = Value::Unknown;
         if let Some(parameter) = it.parameters.get(at as usize) {
             if let Some(ty) = parameter.ty {
                 let ty = self.ask(Question::Type(file, ty));
                 let value = self.walk(ty, file, steps);
                 let value = self.declared(value, file, symbol, line, "parameter declared with the client's type");
-                // A function's type says nothing that the functions themselves do not say better.
-                if value.is_known() && !matches!(value, Value::Signature(..)) {
-                    return value;
+                // A function's type says nothing that the functions themselves do not say better, nor does that of a
+                // library's client where it was made.
+                match value {
+                    Value::Signature(..) | Value::Http(_) => declared = value,
+                    value if value.is_known() => return value,
+                    _ => {}
                 }
             }
             if let Some(default) = parameter.default {
@@ -67,7 +71,8 @@ impl Evaluator<'_, '_> {
         if given.is_known() {
             return given;
         }
-        self.given_by_callers(file, function, at, steps, line)
+        let given = self.given_by_callers(file, function, at, steps, line);
+        if given.is_known() { given } else { declared }
     }
 
     /// The argument that stands for a parameter while one call of its function is looked into.

@@ -155,11 +155,22 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         let Some(it) = parsed.bindings.get(binding as usize) else { return unknown() };
         let mut all = self.initial_readings(file, binding, depth);
+        // A default is for what is left out, and is that alone where nothing is given.
+        let left_out = all.is_empty();
+        let given = !left_out && !all.contains(&vec![Piece::Value]);
+        if left_out {
+            for default in it.writes.iter().filter(|write| write.fallback) {
+                all.extend(self.readings(file, default.value, depth + 1));
+            }
+            if all.is_empty() {
+                all = unknown();
+            }
+        }
         // `url = url + …`: what it is made of is what it was made with.
         if !self.reading.insert((file, binding)) {
             return all;
         }
-        for write in &it.writes {
+        for write in it.writes.iter().filter(|write| !(write.fallback && (given || left_out))) {
             let added = self.readings(file, write.value, depth + 1);
             let next = if write.appends { products(&all, &added) } else { added };
             // What is assigned further down may have happened before, in a loop or by another function.
@@ -212,6 +223,7 @@ impl Evaluator<'_, '_> {
                     }
                     match this.option(given.file, given.expr, &names.join(".")) {
                         Some((file, expr)) => this.readings(file, expr, depth + 1),
+                        None if this.has_no_key(given.file, given.expr, &names) => Vec::new(),
                         None => unknown(),
                     }
                 })
@@ -237,6 +249,16 @@ impl Evaluator<'_, '_> {
         }
     }
 
+    /// Whether an object that is shown has no such key.
+    fn has_no_key(&mut self, file: FileId, object: ExprId, names: &[&str]) -> bool {
+        let [name] = names else { return false };
+        if self.object(file, object).is_none() {
+            return false;
+        }
+        let options = self.options(file, object, name);
+        options.values.is_empty() && !options.hidden
+    }
+
     fn url(&mut self, file: FileId, arguments: &[Argument], depth: u32) -> Vec<Text> {
         let Some(path) = arguments.first() else { return unknown() };
         let paths = self.readings(file, path.value, depth + 1);
@@ -258,6 +280,12 @@ impl Evaluator<'_, '_> {
                         vec![Piece::Known(text[..end].to_owned())]
                     }
                     Piece::Known(_) if text.ends_with('/') => base.clone(),
+                    // Whatever it is, it leads on from the base's host unless it names one of its own.
+                    Piece::Value | Piece::Rest if path.len() == 1 => {
+                        let end = text[origin_end..].find('/').map_or(text.len(), |at| origin_end + at);
+                        all.push(vec![Piece::Known(format!("{}/", &text[..end])), Piece::Rest]);
+                        continue;
+                    }
                     _ => return unknown(),
                 };
                 url.extend(path.iter().cloned());

@@ -11,7 +11,7 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         match parsed.types.get(ty as usize) {
             Some(Type::Null) => Value::Null,
-            Some(Type::Object(..)) => Value::Typed(file, ty),
+            Some(Type::Object(..) | Type::List(_)) => Value::Typed(file, ty),
             Some(Type::Function(..)) => Value::Signature(file, ty),
             Some(Type::Union(types) | Type::Intersection(types)) => {
                 let mut all = Value::Unknown;
@@ -58,6 +58,8 @@ impl Evaluator<'_, '_> {
                         Value::Instance(..) | Value::Typed(..) | Value::Object(..) => Value::Typed(file, ty),
                         value => value,
                     },
+                    "Array" | "ReadonlyArray" | "Set" | "ReadonlySet" => Value::Typed(file, ty),
+                    "Record" if arguments.len() == 2 => Value::Typed(file, ty),
                     "InstanceType" => {
                         let class = self.ask(Question::Type(file, first));
                         self.instance_of_type(&class)
@@ -69,7 +71,7 @@ impl Evaluator<'_, '_> {
                     _ => Value::Unknown,
                 }
             }
-            None | Some(Type::Unknown | Type::List(_) | Type::Reference(..)) => Value::Unknown,
+            None | Some(Type::Unknown | Type::Reference(..)) => Value::Unknown,
         }
     }
 
@@ -183,8 +185,27 @@ impl Evaluator<'_, '_> {
             .or_else(|| if name == "default" { self.catalog.declared(specifier, "*") } else { None });
         match shape {
             Some(shape) => Value::vendor(Vendor::exported(specifier, shape)),
-            None => Value::Unknown,
+            None => self.http_typed(family, specifier, name),
         }
+    }
+
+    /// What an element of a list, or any member of a record, of a declared type is.
+    pub(super) fn item_of_type(&mut self, file: FileId, ty: TypeId) -> Value {
+        let item = match self.world.file(file).parsed.types.get(ty as usize) {
+            Some(Type::List(item)) => *item,
+            Some(Type::Reference(TypeRoot::Global(name), path, arguments)) if path.is_empty() => {
+                let of_one = matches!(
+                    self.world.file(file).parsed.name(*name),
+                    "Array" | "ReadonlyArray" | "Set" | "ReadonlySet" | "Record"
+                );
+                match arguments.last() {
+                    Some(item) if of_one => *item,
+                    _ => return Value::Unknown,
+                }
+            }
+            _ => return Value::Unknown,
+        };
+        self.ask(Question::Type(file, item))
     }
 
     /// A member of a value of which the type is declared.

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::passes::{Passes, Place};
 use crate::catalog::{HttpId, ShapeId};
 use crate::parse::{ClassId, ExprId, FunctionId, SymbolIndex, TypeId};
 
@@ -39,6 +40,12 @@ pub(super) enum Value {
     Typed(FileId, TypeId),
     /// A function of which only the type is known.
     Signature(FileId, TypeId),
+    /// A module whose functions only pass on what they are given.
+    Toolbox(Rc<str>),
+    /// A function that only passes on what it is given.
+    Passes(Passes),
+    /// A list or an object of which one place is known.
+    Held(Place, Rc<Value>),
     /// Something that is made in the repository, and so is no vendor's, where a vendor's is another possibility.
     Own,
     /// One of several.
@@ -163,6 +170,7 @@ impl Value {
             (Self::Global(a), Self::Global(b)) | (Self::Namespace(a), Self::Namespace(b)) => a == b,
             (Self::Module(a), Self::Module(b)) => a == b,
             (Self::Own, Self::Own) => true,
+            (Self::Held(a, x), Self::Held(b, y)) => a == b && x.same(y),
             (Self::Http(a), Self::Http(b)) => a == b,
             (Self::Function(a, x), Self::Function(b, y))
             | (Self::Class(a, x), Self::Class(b, y))

@@ -188,7 +188,9 @@ impl HttpLibraries {
                 if call.method.is_some() && call.method_at.is_some() {
                     return Err(wrong(format!("a call of `{name}` has two methods")));
                 }
-                if call.url.is_none() && (call.options.is_none() || !library.options.name_the_target()) {
+                let made_for_one = library.options.made_with_base && library.options.path.is_none();
+                if call.url.is_none() && !made_for_one && (call.options.is_none() || !library.options.name_the_target())
+                {
                     return Err(wrong(format!("a call of `{name}` has no URL")));
                 }
             }

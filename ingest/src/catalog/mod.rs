@@ -328,6 +328,16 @@ impl Package {
         all.next()
     }
 
+    /// The one segment that all chains have behind a prefix, if there is one: the only version of an API.
+    pub fn only_segment(&self, prefix: &str) -> Option<&str> {
+        let (from, to) = (format!("{prefix}."), format!("{prefix}/"));
+        let mut all = self.chains().range(from.clone()..to).map(|(chain, _)| chain.as_str());
+        let first = all.next()?.strip_prefix(&from)?.split(['.', '(']).next()?;
+        // They are sorted, so what the first and the last share all have.
+        let last = all.next_back().map_or(Some(first), |last| last.strip_prefix(&from)?.split(['.', '(']).next());
+        (last == Some(first)).then_some(first)
+    }
+
     /// Methods of an operation's result behind which the same answer is (`autoPagingToArray`).
     pub fn paging_methods(&self) -> impl Iterator<Item = &str> {
         self.suffixes.iter().filter_map(|suffix| suffix.tail.strip_prefix("()."))

@@ -371,7 +371,7 @@ impl<'t> Reader<'t> {
                 let module = self.add(Expr::Import(other));
                 let name = self.name(text);
                 let value = self.add(Expr::Member(module, name));
-                let write = Write { value, appends: false, certain: false };
+                let write = Write { value, appends: false, certain: false, fallback: false };
                 self.out.bindings[binding as usize].writes.push(write);
             }
         }

@@ -133,7 +133,7 @@ impl<'t> Reader<'t> {
                 origin = Some(value);
             } else {
                 let value = self.written(value);
-                writes.push(Write { value, appends: false, certain: false });
+                writes.push(Write { value, appends: false, certain: false, fallback: false });
             }
         }
         // What becomes another text by something that is not followed is no text that is known.

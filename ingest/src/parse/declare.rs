@@ -2,7 +2,7 @@
 
 use oxc_ast::ast::{
     ArrowFunctionBody, ArrowFunctionExpression, BindingPattern, Class as AstClass, ClassElement, Expression,
-    FormalParameters, Function as AstFunction, FunctionBody, MethodDefinitionKind, TSEnumDeclaration,
+    FormalParameters, Function as AstFunction, FunctionBody, MethodDefinitionKind, TSEnumDeclaration, TSEnumMemberName,
     TSInterfaceDeclaration, TSNamespaceDeclaration, TSNamespaceDeclarationBody, TSTypeAliasDeclaration,
     TSTypeAnnotation, VariableDeclaration, VariableDeclarationKind, VariableDeclarator,
 };
@@ -150,7 +150,7 @@ impl<'a> Lower<'_, 'a> {
         match (value, &binding.origin) {
             (Some(value), Origin::Unknown) => binding.origin = Origin::Value(value, Vec::new()),
             // `var x` a second time.
-            (Some(value), _) => binding.writes.push(Write { value, appends: false, certain: false }),
+            (Some(value), _) => binding.writes.push(Write { value, appends: false, certain: false, fallback: false }),
             (None, _) => {}
         }
     }
@@ -172,7 +172,7 @@ impl<'a> Lower<'_, 'a> {
                     && let Some(symbol) = id.symbol_id.get()
                 {
                     let binding = self.binding(symbol);
-                    let default = Write { value: default, appends: false, certain: false };
+                    let default = Write { value: default, appends: false, certain: false, fallback: true };
                     self.out.bindings[binding as usize].writes.push(default);
                 }
             }
@@ -467,11 +467,28 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
         let symbol = self.symbol(&it.id.name, "enum", it.span);
+        self.inside(symbol, |this| walk::walk_ts_enum_body(this, &it.body));
+        // Members that are texts are read as those of an object are.
+        let mut members = Vec::new();
+        for member in &it.body.members {
+            if let (TSEnumMemberName::Identifier(name), Some(Expression::StringLiteral(text))) =
+                (&member.id, &member.initializer)
+            {
+                let name = self.name(&name.name);
+                members.push(Property::Named(name, self.text(&text.value)));
+            }
+        }
+        let value = (!members.is_empty()).then(|| self.add(Expr::Object(members)));
         if let Some(id) = it.id.symbol_id.get() {
             let binding = self.binding(id);
-            self.out.bindings[binding as usize].symbol = Some(symbol);
+            let binding = &mut self.out.bindings[binding as usize];
+            binding.symbol = Some(symbol);
+            if let Some(value) = value
+                && binding.origin == Origin::Unknown
+            {
+                binding.origin = Origin::Value(value, Vec::new());
+            }
         }
-        self.inside(symbol, |this| walk::walk_ts_enum_body(this, &it.body));
     }
 
     pub(super) fn namespace_declaration(&mut self, it: &TSNamespaceDeclaration<'a>) {
@@ -521,7 +538,7 @@ impl<'a> Lower<'_, 'a> {
                 for (name, value) in properties {
                     let object = self.add(Expr::Binding(binding));
                     let target = self.add(Expr::Member(object, name));
-                    self.out.written.push((target, Write { value, appends: false, certain: true }));
+                    self.out.written.push((target, Write { value, appends: false, certain: true, fallback: false }));
                 }
             }
             origin => {

@@ -188,7 +188,9 @@ impl<'a> Lower<'_, 'a> {
         let may_be_text = |expr: &Expr| matches!(expr, Expr::Binding(_) | Expr::Member(..));
         let (at_left, at_right) = (self.out.expr(left), self.out.expr(right));
         // `BASE + path`
-        let of_names = may_be_text(at_left) && may_be_text(at_right);
+        let made = |expr: &Expr| matches!(expr, Expr::Call { construct: false, .. });
+        let of_names = (may_be_text(at_left) && (may_be_text(at_right) || made(at_right)))
+            || (made(at_left) && may_be_text(at_right));
         if !is_text(at_left) && !is_text(at_right) && !of_names {
             return UNKNOWN;
         }
@@ -410,11 +412,11 @@ impl<'a> Lower<'_, 'a> {
                 let Some(binding) = self.reference(target) else {
                     let name = self.name(&target.name);
                     let target = self.add(Expr::Global(name));
-                    self.out.written.push((target, Write { value, appends, certain: false }));
+                    self.out.written.push((target, Write { value, appends, certain: false, fallback: false }));
                     return value;
                 };
                 let certain = self.is_certain(binding) && !it.operator.is_logical();
-                self.out.bindings[binding as usize].writes.push(Write { value, appends, certain });
+                self.out.bindings[binding as usize].writes.push(Write { value, appends, certain, fallback: false });
                 if it.operator.is_logical() {
                     let before = self.add(Expr::Binding(binding));
                     return self.add(Expr::Either(before, value));
@@ -451,7 +453,7 @@ impl<'a> Lower<'_, 'a> {
             Expr::Binding(binding) => self.is_certain(binding) && !operator.is_logical(),
             _ => false,
         };
-        self.out.written.push((target, Write { value, appends, certain }));
+        self.out.written.push((target, Write { value, appends, certain, fallback: false }));
     }
 }
 

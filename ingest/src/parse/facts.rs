@@ -181,6 +181,8 @@ pub struct Write {
     pub appends: bool,
     /// Whether it happens wherever the name is declared, and not in some branch, loop or other function.
     pub certain: bool,
+    /// Whether it stands for what is not given: the default of a pattern.
+    pub fallback: bool,
 }
 
 /// A step of a destructuring pattern.

@@ -1,0 +1,169 @@
+//! Functions of libraries that only pass on what they are given: hooks, memoizers, freezers.
+
+use std::rc::Rc;
+
+use super::eval::{Evaluator, Question};
+use super::value::{FileId, Value};
+use crate::parse::{Expr, ExprId};
+
+/// What a function gives of what it is given first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passes {
+    /// That itself: `Object.freeze(value)`, `once(function)`.
+    Itself,
+    /// What that gives when it is called: `useMemo(() => value, [])`.
+    Result,
+    /// That, or what it gives when it is called, at a place: `useState(() => value)`.
+    State(Place),
+    /// That at a place: `useRef(value)`.
+    Held(Place),
+    /// What that gives when it is called, at a place: `computed(() => value)`.
+    Computed(Place),
+}
+
+/// A place in a list or an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The n-th element.
+    Element(u32),
+    /// A member.
+    Member(&'static str),
+}
+
+/// Whether anything of a module passes on what it is given.
+pub(super) fn is_toolbox(module: &str) -> bool {
+    is_of_react(module) || is_of_memoizers(module) || matches!(module, "vue" | "@vue/reactivity" | "util" | "node:util")
+}
+
+fn is_of_react(module: &str) -> bool {
+    matches!(module, "react" | "preact" | "preact/hooks" | "preact/compat" | "next/cache")
+}
+
+fn is_of_memoizers(module: &str) -> bool {
+    // `lodash.once`, `lodash/once`
+    let package = module.split(['/', '.']).next().unwrap_or(module);
+    matches!(package, "lodash" | "lodash-es" | "underscore" | "radash" | "remeda" | "ramda" | "es-toolkit")
+        || matches!(
+            module,
+            "mem"
+                | "memoize"
+                | "memoize-one"
+                | "memoizee"
+                | "micro-memoize"
+                | "moize"
+                | "p-memoize"
+                | "nano-memoize"
+                | "fast-memoize"
+                | "onetime"
+        )
+}
+
+/// What an export of a module does with what it is given.
+pub(super) fn of_module(module: &str, name: &str) -> Option<Passes> {
+    const CURRENT: Place = Place::Member("current");
+    const VALUE: Place = Place::Member("value");
+    if is_of_react(module) {
+        return match name {
+            "useMemo" => Some(Passes::Result),
+            "useState" => Some(Passes::State(Place::Element(0))),
+            "useRef" => Some(Passes::Held(CURRENT)),
+            "cache" | "unstable_cache" | "useCallback" => Some(Passes::Itself),
+            _ => None,
+        };
+    }
+    if is_of_memoizers(module) {
+        // The function is what the module is, or is named.
+        let named = matches!(name, "once" | "memoize" | "memo" | "memoizeOne");
+        let is_one = matches!(name, "default" | "*" | "=");
+        let module_is_one = !matches!(module, "lodash" | "lodash-es" | "underscore" | "radash" | "remeda" | "ramda")
+            && (module.ends_with("once") || module.ends_with("memoize") || !module.contains(['/', '.']))
+            && module != "es-toolkit";
+        return (named || (is_one && module_is_one)).then_some(Passes::Itself);
+    }
+    match (module, name) {
+        ("vue" | "@vue/reactivity", "ref" | "shallowRef") => Some(Passes::Held(VALUE)),
+        ("vue" | "@vue/reactivity", "computed") => Some(Passes::Computed(VALUE)),
+        ("vue" | "@vue/reactivity", "markRaw" | "readonly" | "reactive" | "shallowReactive" | "toRaw")
+        | ("util" | "node:util", "promisify") => Some(Passes::Itself),
+        _ => None,
+    }
+}
+
+/// What a method of a global does with what it is given.
+pub(super) fn of_global(global: &str, name: &str) -> Option<Passes> {
+    matches!((global, name), ("Object", "freeze" | "seal" | "preventExtensions") | ("Promise", "resolve"))
+        .then_some(Passes::Itself)
+}
+
+impl Evaluator<'_, '_> {
+    /// What an import of a module that passes things on is.
+    pub(super) fn toolbox(&self, module: &str, name: &str) -> Value {
+        if !is_toolbox(module) {
+            return Value::Unknown;
+        }
+        match of_module(module, name) {
+            Some(passes) => Value::Passes(passes),
+            None if matches!(name, "default" | "*" | "=") => Value::Toolbox(module.into()),
+            None => Value::Unknown,
+        }
+    }
+
+    /// What a call of such a function gives.
+    pub(super) fn passed_on(&mut self, passes: Passes, file: FileId, call: ExprId) -> Value {
+        let Expr::Call { arguments, .. } = self.world.file(file).parsed.expr(call) else { return Value::Unknown };
+        let Some(first) = arguments.first().filter(|argument| !argument.spread) else { return Value::Unknown };
+        let given = self.expr(file, first.value);
+        let (place, value) = match passes {
+            Passes::Itself => return given,
+            Passes::Result => return self.result_of(&given),
+            Passes::Held(place) => (place, given),
+            Passes::Computed(place) => (place, self.result_of(&given)),
+            Passes::State(place) => match given {
+                Value::Function(..) => (place, self.result_of(&given)),
+                _ => (place, given),
+            },
+        };
+        if value.is_known() { Value::Held(place, Rc::new(value)) } else { Value::Unknown }
+    }
+
+    fn result_of(&mut self, function: &Value) -> Value {
+        match function {
+            Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What an element of a list or a member of an object is, whichever it is: nothing where one of them is not known.
+    pub(super) fn any_of(&mut self, whole: &Value) -> Value {
+        let (file, items) = match whole {
+            Value::List(file, list) => match self.world.file(*file).parsed.expr(*list) {
+                Expr::Array(items) if items.iter().all(|item| !item.spread) => {
+                    (*file, items.iter().map(|item| item.value).collect::<Vec<_>>())
+                }
+                _ => return Value::Unknown,
+            },
+            Value::Object(file, object) => {
+                let Some(values) = self.named_values(*file, *object) else { return Value::Unknown };
+                (*file, values)
+            }
+            Value::Typed(file, ty) => return self.item_of_type(*file, *ty),
+            _ => return Value::Unknown,
+        };
+        if items.len() > MOST_ITEMS {
+            return Value::Unknown;
+        }
+        let mut all = Value::Unknown;
+        for item in items {
+            let item = self.expr(file, item);
+            let is_one = |value: &Value| matches!(value, Value::Vendor(_) | Value::Instance(..) | Value::Object(..));
+            if !item.alternatives().iter().all(is_one) {
+                return Value::Unknown;
+            }
+            all = all.or(item);
+        }
+        all
+    }
+}
+
+/// Elements of a list of clients that are looked at.
+const MOST_ITEMS: usize = 8;
