@@ -133,6 +133,12 @@ impl Evaluator<'_, '_> {
         all
     }
 
+    /// Whether a callee is a function of the repository that calls its n-th argument.
+    pub(super) fn calls_its_argument(&mut self, file: FileId, callee: ExprId, at: usize) -> bool {
+        let Value::Function(there, function) = self.expr(file, callee) else { return false };
+        u32::try_from(at).is_ok_and(|at| self.given_in(there).called.contains_key(&(function, at)))
+    }
+
     /// What a value that takes functions gives a parameter of one.
     fn expected(
         &mut self,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::eval::Evaluator;
 use super::keys::Keys;
+use super::text::url;
 use super::value::{FileId, Http, Value, Vendor};
 use crate::parse::{BindingId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Write};
 
@@ -226,6 +227,35 @@ impl Evaluator<'_, '_> {
     pub(super) fn is_replaced(&mut self, file: FileId, vendor: &Vendor) -> bool {
         let made = vendor.client.and_then(|client| self.clients.made_in(client)).filter(|made| *made != file);
         [Some(file), made].into_iter().flatten().any(|there| self.replaces(there, vendor))
+    }
+
+    /// Whether something is assigned to the member of a client that says where its requests go, in the file of a call or
+    /// in the one that makes the client, unless that is provably the vendor's.
+    pub(super) fn is_moved(&mut self, file: FileId, vendor: &Vendor) -> bool {
+        let made = vendor.client.and_then(|client| self.clients.made_in(client)).filter(|made| *made != file);
+        [Some(file), made].into_iter().flatten().any(|there| self.moves(there, vendor))
+    }
+
+    fn moves(&mut self, file: FileId, vendor: &Vendor) -> bool {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        let package = self.catalog.package_of(self.catalog.shape(vendor.shape).package);
+        let says_where = |name: &str| package.client_options.base_url.iter().any(|key| key == name);
+        let writes =
+            changes.members.iter().filter(|(_, name, _)| name.is_some_and(|name| says_where(parsed.name(name))));
+        for (object, _, value) in writes {
+            let target = self.expr(file, *object);
+            if !target.vendors().any(|target| target.chain.is_empty() && target.client == vendor.client) {
+                continue;
+            }
+            let ours = |host: &str| self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
+            let own = self.catalog.vendor(package.vendor).id.as_str();
+            let readings = self.texts_of(file, *value);
+            if !readings.iter().all(|text| url(text).is_some_and(|url| ours(&url.host) == Some(own))) {
+                return true;
+            }
+        }
+        false
     }
 
     fn replaces(&mut self, file: FileId, vendor: &Vendor) -> bool {

@@ -186,7 +186,13 @@ impl Evaluator<'_, '_> {
                 Some(MemberKind::Method(function)) => Value::Function(file, function),
                 Some(MemberKind::Getter(function)) => self.ask(Question::Returns(file, function)),
                 Some(MemberKind::Field(_, Some(value))) => self.expr(file, value),
-                Some(MemberKind::Field(_, None)) => Value::Unknown,
+                Some(MemberKind::Field(Some(ty), None)) => {
+                    let ty = self.ask(Question::Type(file, ty));
+                    let symbol = it.symbol;
+                    let step = format!("field {name} declared with the client's type");
+                    self.declared(ty, file, symbol, it.line, &step)
+                }
+                Some(MemberKind::Field(None, None)) => Value::Unknown,
                 None => self.inherited_static(file, class, name),
             };
         }

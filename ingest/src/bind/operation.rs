@@ -147,11 +147,15 @@ impl Evaluator<'_, '_> {
                 }
                 Dispatch::Chain { argument, keys } => {
                     let Some(at) = arguments.get(*argument) else { continue };
-                    let operation =
-                        self.text_of(file, at.value).and_then(|chain| match package.meaning(edition, &chain) {
-                            Meaning::Operation(entry, _) => Some(entry.operation.clone()),
-                            _ => None,
-                        });
+                    // Most words of a source are kept as digests only; those of the catalog are no secret.
+                    let chain = match *self.world.file(file).parsed.expr(at.value) {
+                        Expr::Literal(Some(digest)) => package.chain_of_digest(digest).map(str::to_owned),
+                        _ => self.text_of(file, at.value),
+                    };
+                    let operation = chain.and_then(|chain| match package.meaning(edition, &chain) {
+                        Meaning::Operation(entry, _) => Some(entry.operation.clone()),
+                        _ => None,
+                    });
                     (operation, arguments.get(*keys).map(|it| it.value))
                 }
                 Dispatch::Command { argument } => {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
 use super::value::{FileId, Value};
-use crate::parse::{Argument, Expr, ExprId, FunctionId, MemberKind, Origin, Property, Step};
+use crate::parse::{Argument, Expr, ExprId, FunctionId, MemberKind, Origin, Property, Step, Type, TypeId};
 
 /// Callers of one function that are looked at.
 const MOST_CALLERS: usize = 64;
@@ -55,6 +55,12 @@ impl Evaluator<'_, '_> {
                 // library's client where it was made.
                 match value {
                     Value::Signature(..) | Value::Http(_) => declared = value,
+                    // A shape that a client of a vendor also has: whether it is one the callers say.
+                    Value::Typed(there, ty) if steps.is_empty() && self.is_shape_of_client(there, ty) => {
+                        let given = self.given_by_callers(file, function, at, steps, line);
+                        let is_client = |value: &Value| matches!(value, Value::Vendor(_));
+                        return if given.alternatives().iter().all(is_client) { given } else { value };
+                    }
                     value if value.is_known() => return value,
                     _ => {}
                 }
@@ -73,6 +79,17 @@ impl Evaluator<'_, '_> {
         }
         let given = self.given_by_callers(file, function, at, steps, line);
         if given.is_known() { given } else { declared }
+    }
+
+    /// Whether a type of the repository says only what can be called on a value, as one that stands for a client does.
+    fn is_shape_of_client(&self, file: FileId, ty: TypeId) -> bool {
+        let parsed = self.world.file(file).parsed;
+        let Some(Type::Object(members, extends)) = parsed.types.get(ty as usize) else { return false };
+        let is_called = |(_, ty): &(_, TypeId)| {
+            matches!(parsed.types.get(*ty as usize), None | Some(Type::Function(..) | Type::Unknown))
+        };
+        let calls = |(_, ty): &(_, TypeId)| matches!(parsed.types.get(*ty as usize), Some(Type::Function(..)));
+        extends.is_empty() && members.iter().all(is_called) && members.iter().any(calls)
     }
 
     /// The argument that stands for a parameter while one call of its function is looked into.

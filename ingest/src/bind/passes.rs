@@ -155,7 +155,9 @@ impl Evaluator<'_, '_> {
         let mut all = Value::Unknown;
         for item in items {
             let item = self.expr(file, item);
-            let is_one = |value: &Value| matches!(value, Value::Vendor(_) | Value::Instance(..) | Value::Object(..));
+            let is_one = |value: &Value| {
+                matches!(value, Value::Vendor(_) | Value::Instance(..) | Value::Object(..) | Value::Class(..))
+            };
             if !item.alternatives().iter().all(is_one) {
                 return Value::Unknown;
             }

@@ -275,6 +275,10 @@ impl<'p> Evaluator<'p, '_> {
             found.operation = None;
             found.reason = format!("{} is assigned something else by this code", vendor.chain);
         }
+        if found.operation.is_some() && !package.client_options.any_host && self.is_moved(file, vendor) {
+            found.operation = None;
+            "the client's requests go to a host that is not known here".clone_into(&mut found.reason);
+        }
         if let Some(operation) = &found.operation {
             found.enum_keys = catalog.enum_keys(package.vendor, operation).to_vec();
         }
@@ -344,11 +348,11 @@ impl<'p> Evaluator<'p, '_> {
         let file = collector.file;
         let calls_it = matches!(parsed.expr(callee), Expr::Member(_, name)
             if matches!(parsed.name(*name), "map" | "forEach" | "flatMap" | "then" | "filter"));
-        if !calls_it {
-            return;
-        }
-        for argument in arguments {
+        for (at, argument) in arguments.iter().enumerate() {
             if !matches!(parsed.expr(argument.value), Expr::Member(..)) {
+                continue;
+            }
+            if !calls_it && !self.calls_its_argument(file, callee, at) {
                 continue;
             }
             let value = self.expr(file, argument.value);

@@ -128,7 +128,12 @@ impl Evaluator<'_, '_> {
                     // A function that only puts a text together.
                     Value::Function(there, function) => {
                         let returns = &world.file(there).parsed.functions[function as usize].returns;
-                        self.readings_of_any(there, returns, depth)
+                        if arguments.is_empty() || self.frame_of(there, function).is_some() {
+                            return self.readings_of_any(there, returns, depth);
+                        }
+                        self.inside((there, function), file, arguments, |this| {
+                            this.readings_of_any(there, returns, depth)
+                        })
                     }
                     _ => unknown(),
                 },

@@ -338,6 +338,11 @@ impl Package {
         (last == Some(first)).then_some(first)
     }
 
+    /// The chain that this is the digest of.
+    pub fn chain_of_digest(&self, digest: u64) -> Option<&str> {
+        self.chains().keys().map(String::as_str).find(|chain| crate::parse::digest(chain) == digest)
+    }
+
     /// Methods of an operation's result behind which the same answer is (`autoPagingToArray`).
     pub fn paging_methods(&self) -> impl Iterator<Item = &str> {
         self.suffixes.iter().filter_map(|suffix| suffix.tail.strip_prefix("()."))
