@@ -213,6 +213,9 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         let (members, extends) = match parsed.types.get(ty as usize) {
             Some(Type::Object(members, extends)) => (members, extends),
+            Some(Type::Reference(TypeRoot::Global(whole), ..)) if !matches!(parsed.name(*whole), "Pick" | "Omit") => {
+                return if parsed.name(*whole) == "Record" { self.item_of_type(file, ty) } else { Value::Unknown };
+            }
             Some(Type::Reference(TypeRoot::Global(picks), _, arguments)) => {
                 let keys = arguments.get(1).and_then(|keys| parsed.types.get(*keys as usize));
                 let (Some(whole), Some(Type::Object(keys, _))) = (arguments.first(), keys) else {
