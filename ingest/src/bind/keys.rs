@@ -152,8 +152,10 @@ impl Evaluator<'_, '_> {
                 self.nested(file, *right, key, depth + 1, out);
             }
             Expr::Binding(_) => {
-                if let Value::Object(there, object) = self.expr(file, expr) {
-                    self.nested_object(there, object, key, depth, out);
+                for value in self.expr(file, expr).alternatives() {
+                    if let Value::Object(there, object) = *value {
+                        self.nested_object(there, object, key, depth, out);
+                    }
                 }
             }
             _ => {}
