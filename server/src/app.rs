@@ -13,6 +13,7 @@ use crate::answers::{Answers, InProcess};
 use crate::audit::Auditor;
 use crate::audit::refusals::Refusals;
 use crate::config::{Config, ConfigError};
+use crate::http::limits::Limits;
 use crate::http::names::Names;
 use crate::identity::Authenticator;
 use crate::identity::advertised::Advertised;
@@ -43,6 +44,8 @@ pub struct App {
     pub names: Names,
     /// Refusals of no organization.
     pub refusals: Refusals,
+    /// How much may be asked.
+    pub limits: Limits,
     /// Work that outlives the connection it came by.
     pub work: TaskTracker,
 }
@@ -92,6 +95,7 @@ impl App {
             cursors: keys.cursors(),
             names: Names::of(&config),
             refusals: Refusals::new(clock.clone()),
+            limits: Limits::new(clock.clone(), config.quotas()),
             work: TaskTracker::new(),
             config,
             public_url,

@@ -300,6 +300,33 @@ impl Auditor {
         self.commit(asker, &event).await
     }
 
+    /// Writes down how many requests of a principal were refused unasked, which had no row of their own.
+    pub async fn counted(
+        &self,
+        principal: &Arc<Principal>,
+        protocol: Protocol,
+        action: &'static str,
+        code: &'static str,
+        count: u64,
+        request_id: RequestId,
+    ) -> Result<(), Unrecorded> {
+        let asker = Asker {
+            principal: principal.clone(),
+            request_id,
+            protocol,
+            door: action,
+            began: Instant::now(),
+            client_ip: None,
+            pinned_repository: None,
+            ledger: AuditLedger::default(),
+        };
+        let mut event = self.event(&asker, None, None);
+        event.outcome = Some(Outcome::Refused);
+        event.code = Some(code.to_owned());
+        event.rows = Some(count);
+        self.commit(&asker, &event).await
+    }
+
     async fn attempt<T, E, F>(
         &self,
         door: Door,

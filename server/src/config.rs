@@ -9,6 +9,7 @@ use serde::Deserialize;
 use sync_core::principal::Role;
 use url::Url;
 
+use crate::http::limits::Quotas;
 use crate::identity::issuers;
 
 /// The reference: every key with its default and what it means.
@@ -71,6 +72,12 @@ pub struct Config {
     pub issuers: Vec<IssuerConfig>,
     /// Hosts of issuers that may have addresses of a private network, or of this machine.
     pub private_issuer_hosts: Vec<String>,
+    /// Requests a minute of one principal.
+    principal_requests_per_minute: u32,
+    /// Requests a minute of one organization whose plan says nothing else.
+    organization_requests_per_minute: u32,
+    /// Requests a minute from one address prefix with credentials that are not accepted.
+    stranger_requests_per_minute: u32,
     /// Seconds that requests in flight may take after SIGTERM.
     pub shutdown_grace_s: u64,
     /// tracing's filter.
@@ -193,6 +200,15 @@ impl Config {
         match &self.public {
             Some(url) => url.origin().ascii_serialization(),
             None => format!("http://{}", self.listen),
+        }
+    }
+
+    /// How much may be asked.
+    pub fn quotas(&self) -> Quotas {
+        Quotas {
+            principal: self.principal_requests_per_minute,
+            organization: self.organization_requests_per_minute,
+            strangers: self.stranger_requests_per_minute,
         }
     }
 
@@ -364,6 +380,15 @@ impl Sources {
         }
         if config.database_connections == 0 {
             return Err(bad("database_connections", &origin("database_connections"), "must be at least 1"));
+        }
+        for (key, quota) in [
+            ("principal_requests_per_minute", config.principal_requests_per_minute),
+            ("organization_requests_per_minute", config.organization_requests_per_minute),
+            ("stranger_requests_per_minute", config.stranger_requests_per_minute),
+        ] {
+            if quota == 0 {
+                return Err(bad(key, &origin(key), "must be at least 1"));
+            }
         }
         for accepted in &config.allowed_origins {
             let whole = Url::parse(accepted).is_ok_and(|url| url.origin().ascii_serialization() == *accepted);

@@ -4,8 +4,10 @@ pub mod body;
 pub mod challenge;
 pub mod client_address;
 mod connections;
+mod cors;
 pub mod entrance;
 pub mod health;
+pub mod limits;
 pub mod names;
 pub mod problem;
 pub mod request_id;
@@ -22,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::shutdown::Shutdown;
 
-/// How often counted refusals are added to the store.
+/// How often what was only counted is written down.
 const REFUSAL_FLUSH: Duration = Duration::from_secs(5);
 
 /// Serves until `shutdown`; then takes no more connections, lets requests in flight finish within the configured
@@ -55,6 +57,7 @@ async fn flush_refusals(app: Arc<App>, shutdown: Shutdown) {
             () = shutdown.begun() => true,
         };
         app.refusals.flush(&app.store).await;
+        app.limits.throttled.flush(&app.auditor).await;
         if ending {
             return;
         }

@@ -7,5 +7,6 @@ mod issuers;
 mod jwks;
 mod jwt;
 mod keys;
+mod limits;
 mod rest;
 mod surface;

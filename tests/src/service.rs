@@ -79,7 +79,14 @@ impl TestService {
         settings: &[(&str, &str)],
         wrap: impl FnOnce(Arc<dyn Answers>) -> Arc<dyn Answers>,
     ) -> Self {
-        let given = [("SYNC_LISTEN", "127.0.0.1:0"), ("SYNC_SECRET_KEY", "a key of the tests, long enough for one")];
+        // The clock of a test stands still, and with it every limit: none is met but where a test sets one.
+        let given = [
+            ("SYNC_LISTEN", "127.0.0.1:0"),
+            ("SYNC_SECRET_KEY", "a key of the tests, long enough for one"),
+            ("SYNC_PRINCIPAL_REQUESTS_PER_MINUTE", "1000000000"),
+            ("SYNC_ORGANIZATION_REQUESTS_PER_MINUTE", "1000000000"),
+            ("SYNC_STRANGER_REQUESTS_PER_MINUTE", "1000000000"),
+        ];
         let environment = given.iter().chain(settings).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let mut config = must(Config::load(None, environment));
         let listener = must(TcpListener::bind(config.listen).await);

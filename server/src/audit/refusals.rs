@@ -112,7 +112,7 @@ impl Refusals {
 }
 
 /// The /24 or /48 an address belongs to.
-fn prefix(address: IpAddr) -> String {
+pub fn prefix(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
             let [a, b, c, _] = v4.octets();

@@ -13,6 +13,7 @@ use sync_core::principal::{Principal, Scope};
 use sync_store::{Outcome, Protocol};
 use tokio::time::{Instant, timeout_at};
 
+use super::limits::{CredentialHash, Standings, TooMany, throttled};
 use super::names::Foreign;
 use super::problem::Problem;
 use super::{challenge, client_address, well_known};
@@ -33,12 +34,17 @@ pub struct Entrance {
     client_ip: Option<IpAddr>,
     /// Where a client learns who issues tokens for what it asked.
     metadata: String,
+    /// How the principal stands with its limits.
+    standings: Option<Standings>,
 }
 
 /// A request that goes no further.
 pub enum Turned {
     /// With this response, which is counted or written down already.
     Away(Response),
+    /// It is one too many of its principal, which is written down or counted already: how that is said is the protocol's
+    /// matter.
+    TooMany(TooMany),
     /// Nothing is known of the credential, since the store cannot be asked: how that is said is the protocol's matter.
     Unavailable,
 }
@@ -51,6 +57,7 @@ impl Entrance {
             request_id: parts.extensions.get().copied().unwrap_or_else(|| RequestId::at(app.clock.now())),
             client_ip: client_address::of(&parts.headers, &parts.extensions, app.config.forwarded_hops),
             metadata: well_known::address(&app.public_url, resource),
+            standings: None,
             began: Instant::now(),
             app: app.clone(),
             protocol,
@@ -65,25 +72,80 @@ impl Entrance {
     /// credential that is good for nothing any more. The credential goes no further than this: into no handler, no
     /// library and no log.
     pub async fn principal(
-        &self,
+        &mut self,
         headers: &mut HeaderMap,
         wanted: Scope,
         action: &'static str,
     ) -> Result<Principal, Turned> {
-        let refused = match self.authenticate(headers).await {
-            Ok(principal) => return Ok(principal),
+        let given: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().cloned().collect();
+        headers.remove(header::AUTHORIZATION);
+        let credential = match given.as_slice() {
+            [] => return Err(Turned::Away(self.turn_away(challenge::missing(&self.metadata, wanted)))),
+            [one] => one.as_bytes(),
+            // Which of two would count? Neither: empty text is no credential.
+            _ => &b""[..],
+        };
+        let hash = CredentialHash::of(credential);
+        let known = self.count(hash).await?;
+        if !known && let Err(too_many) = self.app.limits.stranger(self.client_ip) {
+            return Err(Turned::Away(self.turn_away(too_many.problem())));
+        }
+        let refused = match self.authenticate(credential).await {
+            Ok(principal) => {
+                self.app.limits.accepted(hash, &principal, None);
+                if !known {
+                    self.count(hash).await?;
+                }
+                return Ok(principal);
+            }
             Err(NotAuthenticated::Unavailable) => return Err(Turned::Unavailable),
             Err(NotAuthenticated::Missing) => {
                 return Err(Turned::Away(self.turn_away(challenge::missing(&self.metadata, wanted))));
             }
             Err(NotAuthenticated::Refused(refused)) => refused,
         };
+        self.app.limits.forget(hash);
+        self.app.limits.not_accepted(self.client_ip);
         let told = challenge::refused(&self.metadata, wanted, &refused.description);
         let problem = Problem { code: refused.code, ..told };
         Err(Turned::Away(match refused.principal {
             None => self.turn_away(problem),
             Some(principal) => self.refuse(principal, action, problem).await,
         }))
+    }
+
+    /// Counts the request where its credential is known, and says whether it is.
+    async fn count(&mut self, credential: CredentialHash) -> Result<bool, Turned> {
+        let Some((principal, counted)) = self.app.limits.known(credential) else { return Ok(false) };
+        let (too_many, standings) = match counted {
+            Ok(standings) => {
+                self.standings = Some(standings);
+                return Ok(true);
+            }
+            Err(refused) => refused,
+        };
+        self.standings = Some(standings);
+        if !self.app.limits.throttled.refused(&principal, self.protocol) {
+            return Err(Turned::TooMany(too_many));
+        }
+        let asker = self.asker((*principal).clone(), throttled::action(self.protocol), None);
+        let app = self.app.clone();
+        let recorded = self
+            .app
+            .work
+            .spawn(async move { app.auditor.record(&asker, None, None, Outcome::Refused, Some("rate_limited")).await });
+        match recorded.await {
+            Ok(Ok(())) => Err(Turned::TooMany(too_many)),
+            _ => Err(Turned::Unavailable),
+        }
+    }
+
+    /// Tells the principal how it stands with its limits.
+    pub fn stamped(&self, mut response: Response) -> Response {
+        if let Some(standings) = &self.standings {
+            standings.stamp(&mut response);
+        }
+        response
     }
 
     /// Whether the principal may do this at all, by the one table; where not, that is written down as `action`.
@@ -136,11 +198,11 @@ impl Entrance {
     }
 
     /// Works on to the end whether the connection lives or not: an answer that was made is written down, and the
-    /// database sees no transaction dropped halfway.
+    /// database sees no transaction dropped halfway. The response says how the principal stands with its limits.
     pub async fn detached(&self, work: impl Future<Output = Response> + Send + 'static) -> Response {
         let request_id = self.request_id;
         match self.app.work.spawn(tracing::Instrument::in_current_span(work)).await {
-            Ok(response) => response,
+            Ok(response) => self.stamped(response),
             Err(error) => {
                 tracing::error!(%error, "work on a request ended early");
                 Problem::internal().response(Some(request_id))
@@ -148,16 +210,8 @@ impl Entrance {
         }
     }
 
-    async fn authenticate(&self, headers: &mut HeaderMap) -> Result<Principal, NotAuthenticated> {
-        let given: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().cloned().collect();
-        headers.remove(header::AUTHORIZATION);
-        let credential = match given.as_slice() {
-            [] => None,
-            [one] => Some(one.as_bytes()),
-            // Which of two would count? Neither: empty text is no credential.
-            _ => Some(&b""[..]),
-        };
-        let authenticated = self.app.authenticator.authenticate(credential);
+    async fn authenticate(&self, credential: &[u8]) -> Result<Principal, NotAuthenticated> {
+        let authenticated = self.app.authenticator.authenticate(Some(credential));
         match timeout_at(self.began + TOTAL_BUDGET, authenticated).await {
             Ok(authenticated) => authenticated,
             Err(_elapsed) => Err(NotAuthenticated::Unavailable),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, HeaderValue, Uri, header};
 use url::{Host, Url};
 
 use crate::config::Config;
@@ -59,8 +59,7 @@ impl Names {
             return Err(Foreign::Host);
         }
         for origin in headers.get_all(header::ORIGIN) {
-            let known = origin.to_str().ok().and_then(|text| Url::parse(text).ok()).is_some_and(|url| self.knows(&url));
-            if !known {
+            if !self.allow(origin) {
                 return Err(Foreign::Origin);
             }
         }
@@ -69,6 +68,11 @@ impl Names {
 }
 
 impl Names {
+    /// Whether web pages of the origin in an `Origin` header may call.
+    pub fn allow(&self, origin: &HeaderValue) -> bool {
+        origin.to_str().ok().and_then(|text| Url::parse(text).ok()).is_some_and(|url| self.knows(&url))
+    }
+
     fn knows(&self, page: &Url) -> bool {
         let own = page.host_str().is_some_and(|host| self.local && LOOPBACK.contains(&host));
         own || self.origins.contains(&page.origin().ascii_serialization())

@@ -13,7 +13,7 @@ use sync_core::ids::RequestId;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
-use super::{health, problem::Problem, request_id, v1, well_known};
+use super::{cors, health, problem::Problem, request_id, v1, well_known};
 use crate::app::App;
 use crate::mcp;
 
@@ -38,9 +38,9 @@ pub fn router(app: &Arc<App>) -> Router {
         .with_state(mcp::Door::new(app.clone()));
     Router::new()
         .merge(public)
-        .merge(agents)
-        // Every operation of `/v1` goes one way, see http/v1/endpoint.rs.
-        .merge(v1::router(app))
+        // Every operation of `/v1` goes one way, see http/v1/endpoint.rs. Pages of accepted origins may call it and `/mcp`.
+        // A browser asks with a method that is not served, so that what answers those stands within the layer.
+        .merge(agents.merge(v1::router(app)).method_not_allowed_fallback(method_not_allowed).layer(cors::layer(app)))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         // Layers, the last added is met first:

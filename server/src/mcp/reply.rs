@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::message::Message;
 use super::surface;
-use crate::answers::error::AnswerError;
+use crate::answers::error::{AnswerError, Code};
+use crate::http::limits::TooMany;
 use crate::http::problem::Problem;
 use sync_core::ids::RequestId;
 
@@ -32,11 +33,23 @@ pub fn error(status: StatusCode, id: Option<&Value>, code: i32, message: &str, d
 /// What is said where the store is down or slow: to the call of a tool, an error that its agent sees; to everything
 /// else, 503.
 pub fn unavailable(message: Option<&Message>, request_id: RequestId) -> Response {
-    let error = AnswerError::unavailable();
-    let Some(message) = message.filter(|message| message.calls_a_tool()) else {
-        return Problem::unavailable().response(Some(request_id));
-    };
-    let told = surface::error_json(&error);
+    come_back(message, &AnswerError::unavailable(), 2)
+        .unwrap_or_else(|| Problem::unavailable().response(Some(request_id)))
+}
+
+/// What is said to a request too many: the same, with 429.
+pub fn rate_limited(message: Option<&Message>, too_many: &TooMany, request_id: RequestId) -> Response {
+    let problem = too_many.problem();
+    let error = AnswerError::new(Code::RateLimited, &problem.detail, &problem.next_step).with_details(
+        json!({ "retry_after_s": too_many.retry_after_s, "limit": too_many.quota, "of": too_many.whose }),
+    );
+    come_back(message, &error, too_many.retry_after_s).unwrap_or_else(|| problem.response(Some(request_id)))
+}
+
+/// The error of a tool's call, with the time to call again; nothing where no tool is called.
+fn come_back(message: Option<&Message>, error: &AnswerError, retry_after_s: u64) -> Option<Response> {
+    let message = message.filter(|message| message.calls_a_tool())?;
+    let told = surface::error_json(error);
     let mut result = json!({
         "content": [{ "type": "text", "text": json!({ "error": told }).to_string() }],
         "isError": true,
@@ -46,8 +59,8 @@ pub fn unavailable(message: Option<&Message>, request_id: RequestId) -> Response
         result["resultType"] = json!("complete");
     }
     let mut response = json(StatusCode::OK, &json!({ "jsonrpc": "2.0", "id": message.id, "result": result }));
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
-    response
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
+    Some(response)
 }
 
 fn json(status: StatusCode, body: &Value) -> Response {

@@ -195,6 +195,9 @@ async fn let_in<E: Endpoint>(app: &Arc<App>, request: Request) -> Result<(Entran
     let principal = match entrance.principal(&mut parts.headers, wanted, action).await {
         Ok(principal) => principal,
         Err(Turned::Away(response)) => return Err(response),
+        Err(Turned::TooMany(too_many)) => {
+            return Err(entrance.stamped(too_many.problem().response(Some(entrance.request_id))));
+        }
         Err(Turned::Unavailable) => return Err(Problem::unavailable().response(Some(entrance.request_id))),
     };
     entrance.permit(&principal, E::OPERATION, action).await?;

@@ -118,6 +118,15 @@ pub fn document() -> Value {
                     "description": "The id of this request, as in the audit log.",
                     "schema": { "type": "string", "pattern": "^req_[0-9a-f]{32}$" },
                 },
+                "RateLimit": {
+                    "description": "How many requests are left (r) and in how many seconds all are again (t), of the \
+                        principal and of its organization; absent where nobody is known to ask.",
+                    "schema": { "type": "string", "examples": ["\"principal\";r=5999;t=1, \"organization\";r=11999;t=1"] },
+                },
+                "RateLimitPolicy": {
+                    "description": "How many requests (q) are answered in how many seconds (w).",
+                    "schema": { "type": "string", "examples": ["\"principal\";q=6000;w=60, \"organization\";q=12000;w=60"] },
+                },
             },
             "schemas": schemas,
         },
@@ -125,7 +134,11 @@ pub fn document() -> Value {
 }
 
 fn headers() -> Value {
-    json!({ "X-Request-Id": { "$ref": "#/components/headers/RequestId" } })
+    json!({
+        "X-Request-Id": { "$ref": "#/components/headers/RequestId" },
+        "RateLimit": { "$ref": "#/components/headers/RateLimit" },
+        "RateLimit-Policy": { "$ref": "#/components/headers/RateLimitPolicy" },
+    })
 }
 
 /// Describes operations, and collects the schemas that they name.
