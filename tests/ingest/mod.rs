@@ -12,6 +12,7 @@ mod interrupted;
 mod killers;
 mod languages;
 mod linking;
+mod multiplying;
 mod navigation;
 pub(crate) mod repository;
 mod trees;

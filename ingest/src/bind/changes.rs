@@ -29,8 +29,9 @@ pub(super) struct Changes {
     bindings: HashMap<BindingId, Vec<Change>>,
     /// Of object literals that a name of the file stands for.
     objects: HashMap<ExprId, Vec<Change>>,
-    /// What is assigned to members of functions of the file, in its order.
-    functions: HashMap<FunctionId, Vec<(Name, ExprId)>>,
+    /// What is assigned to a member of a name last, and of functions of the file.
+    members_of_names: HashMap<BindingId, HashMap<String, ExprId>>,
+    members_of_functions: HashMap<FunctionId, HashMap<String, ExprId>>,
     /// Of globals: `fetch = …`, `globalThis.fetch = …`.
     globals: Vec<(Name, ExprId)>,
     /// Objects and members that something is assigned to, and what, where the object may be a client.
@@ -93,11 +94,17 @@ impl Changes {
 
     fn add(&mut self, parsed: &ParsedFile, binding: BindingId, change: &Change) {
         self.bindings.entry(binding).or_default().push(change.clone());
+        if let Change::Member(path, write) = change
+            && let [Some(name)] = path.as_slice()
+        {
+            let members = self.members_of_names.entry(binding).or_default();
+            members.insert(parsed.name(*name).to_owned(), write.value);
+        }
         let Some(it) = parsed.bindings.get(binding as usize) else { return };
         let initial = match &it.origin {
             Origin::Value(value, steps) if steps.is_empty() => Some(*value),
             Origin::Function(function) => {
-                self.add_to_function(*function, change);
+                self.add_to_function(parsed, *function, change);
                 None
             }
             _ => None,
@@ -105,7 +112,7 @@ impl Changes {
         for value in initial.into_iter().chain(it.writes.iter().map(|write| write.value)) {
             let value = bare(parsed, value);
             if let Expr::Function(function) = *parsed.expr(value) {
-                self.add_to_function(function, change);
+                self.add_to_function(parsed, function, change);
             }
             if matches!(parsed.expr(value), Expr::Object(_)) {
                 self.objects.entry(value).or_default().push(change.clone());
@@ -115,11 +122,12 @@ impl Changes {
 }
 
 impl Changes {
-    fn add_to_function(&mut self, function: FunctionId, change: &Change) {
+    fn add_to_function(&mut self, parsed: &ParsedFile, function: FunctionId, change: &Change) {
         if let Change::Member(path, write) = change
             && let [Some(name)] = path.as_slice()
         {
-            self.functions.entry(function).or_default().push((*name, write.value));
+            let members = self.members_of_functions.entry(function).or_default();
+            members.insert(parsed.name(*name).to_owned(), write.value);
         }
     }
 }
@@ -193,12 +201,15 @@ impl Evaluator<'_, '_> {
     /// A member that the file of a function assigns to it; the last one counts.
     pub(super) fn member_of_function(&mut self, file: FileId, function: FunctionId, name: &str) -> Value {
         let changes = self.changes_in(file);
-        let parsed = self.world.file(file).parsed;
-        let assigned = changes.functions.get(&function).into_iter().flatten();
-        match assigned.rev().find(|(key, _)| parsed.name(*key) == name) {
-            Some((_, value)) => self.expr(file, *value),
+        match changes.members_of_functions.get(&function).and_then(|members| members.get(name)) {
+            Some(value) => self.expr(file, *value),
             None => Value::Unknown,
         }
+    }
+
+    /// What a file assigns to a member of a name of its own, the last time.
+    pub(super) fn member_of_name(&mut self, file: FileId, binding: BindingId, name: &str) -> Option<ExprId> {
+        self.changes_in(file).members_of_names.get(&binding)?.get(name).copied()
     }
 
     /// The changes that a file makes to members of a name of its own.

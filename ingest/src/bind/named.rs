@@ -1,7 +1,7 @@
 //! The symbol that a name stands for, whatever its value is: a call of it is a call of that symbol for whoever reads
 //! the code, also where a package has made what it holds (`const useStore = create(…)`).
 
-use super::changes::{Change, is_object_assign};
+use super::changes::is_object_assign;
 use super::edges::is_of_a_module;
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
@@ -56,26 +56,20 @@ impl Evaluator<'_, '_> {
         if let Some(given) = self.written_property(&value, name) {
             return Some(given);
         }
-        let (there, made, changes) = match self.declared_by(file, object, 0)? {
+        let (there, made) = match self.declared_by(file, object, 0)? {
             Declared::Binding(there, binding) => {
                 let made = match self.world.file(there).parsed.bindings.get(binding as usize)?.origin {
                     Origin::Value(value, ref steps) if steps.is_empty() => Some(value),
                     _ => None,
                 };
-                (there, made, self.changes_of_binding(there, binding))
+                if let Some(written) = self.member_of_name(there, binding, name) {
+                    return Some((there, written));
+                }
+                (there, made)
             }
-            Declared::Export(there, _, value) => (there, Some(value), Vec::new()),
+            Declared::Export(there, _, value) => (there, Some(value)),
         };
         let parsed = self.world.file(there).parsed;
-        let written = changes.iter().rev().find_map(|change| match change {
-            Change::Member(path, write) if matches!(path[..], [Some(key)] if parsed.name(key) == name) => {
-                Some((there, write.value))
-            }
-            _ => None,
-        });
-        if written.is_some() {
-            return written;
-        }
         match parsed.expr(made?) {
             Expr::Call { callee, arguments, .. } if is_object_assign(parsed, *callee) => {
                 arguments.iter().rev().filter(|argument| !argument.spread).find_map(|argument| {
@@ -101,6 +95,9 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         let mut at = expr;
         for _ in depth..DEEPEST {
+            if !self.may_step() {
+                return None;
+            }
             match *parsed.expr(at) {
                 Expr::Cast(value, _) => at = value,
                 Expr::Binding(binding) => return self.declared_name(file, binding, 0),

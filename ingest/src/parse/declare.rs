@@ -508,6 +508,9 @@ impl<'a> Lower<'_, 'a> {
             }
         });
         let members = self.out.exports.split_off(exports);
+        for member in &members {
+            self.exported.remove(member);
+        }
         if let Some(id) = it.id.symbol_id.get() {
             let binding = self.binding(id);
             self.add_namespace(binding, &members);

@@ -14,7 +14,8 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::symbol::SymbolId;
 
 use super::facts::{
-    Binding, BindingId, CallFact, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step, SymbolIndex,
+    Binding, BindingId, CallFact, ClassId, ExportFact, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step,
+    SymbolIndex,
 };
 use super::jsdoc::Docs;
 use super::positions::Positions;
@@ -46,6 +47,7 @@ pub(super) fn lower<'a>(
         docs,
         doc: None,
         apart: None,
+        exported: HashSet::new(),
         typed: HashSet::new(),
         region: 0,
         regions: 0,
@@ -100,6 +102,8 @@ pub(super) struct Lower<'s, 'a> {
     pub(super) doc: Option<(Span, &'a str)>,
     /// The comment out of which a type is read, whose syntax tree is apart from the file's.
     pub(super) apart: Option<Span>,
+    /// What is exported so far.
+    pub(super) exported: HashSet<ExportFact>,
     /// Imports that types make, so far.
     pub(super) typed: HashSet<(Name, Option<Name>)>,
     /// The branch, loop body or function in hand: what happens in another one may not happen.

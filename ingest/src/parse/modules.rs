@@ -111,7 +111,7 @@ impl<'a> Lower<'_, 'a> {
     fn add_export(&mut self, name: Name, local: Option<Name>, value: ExportValue) {
         // Overloads declare a name several times.
         let export = ExportFact { name, local, value, internal: false };
-        if !self.out.exports.contains(&export) {
+        if self.exported.insert(export.clone()) {
             self.out.exports.push(export);
         }
     }
