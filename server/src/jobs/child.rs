@@ -123,15 +123,32 @@ fn start_and_read<T>(
 
 /// Waits for the end without holding the lock meanwhile, so that a kill never waits for what it is to end.
 fn wait(running: &Running) -> io::Result<ExitStatus> {
+    let gone = || io::Error::other("it is gone");
+    let held = || running.lock().unwrap_or_else(PoisonError::into_inner);
+    let id = held().as_ref().ok_or_else(gone)?.id();
+    until_ended(id)?;
+    let mut held = held();
+    let status = held.as_mut().ok_or_else(gone)?.wait()?;
+    *held = None;
+    Ok(status)
+}
+
+/// Waits until a child of ours has ended, and leaves it to be asked how: so long its number is no other process's, and
+/// who kills it meanwhile hits nobody else.
+#[expect(unsafe_code, reason = "no safe function waits without taking the status")]
+fn until_ended(id: u32) -> io::Result<()> {
     loop {
-        let mut held = running.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(child) = held.as_mut() else { return Err(io::Error::other("it is gone")) };
-        if let Some(status) = child.try_wait()? {
-            *held = None;
-            return Ok(status);
+        // SAFETY: all bits zero are a valid `siginfo_t`, which is plain data that the call only writes to.
+        let mut ended: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `ended` lives as long as the call.
+        let done = unsafe { libc::waitid(libc::P_PID, id, &raw mut ended, libc::WEXITED | libc::WNOWAIT) };
+        if done == 0 {
+            return Ok(());
         }
-        drop(held);
-        std::thread::sleep(Duration::from_millis(2));
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
     }
 }
 

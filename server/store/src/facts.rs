@@ -61,8 +61,23 @@ pub struct SymbolLine {
     pub line: u32,
 }
 
-// Several paths are asked for one by one (LATERAL … OFFSET 0) and not with `= ANY` or a join: on a table that is not
-// analyzed yet, as after a first import, the planner makes a filter of those and reads every path of the ref.
+/// A statement over `p`, the rows of the paths `$2` of the ref `$1` as they are at `$3`.
+///
+/// Several paths are asked for one by one (LATERAL … OFFSET 0) and not with `= ANY` or a join: on a table that is not
+/// analyzed yet, as after a first import, the planner makes a filter of those and reads every path of the ref.
+macro_rules! of_paths {
+    ($columns:literal, $rest:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM unnest($2::text[]) AS asked (path)
+              CROSS JOIN LATERAL (SELECT * FROM sync.ref_paths r
+                                  WHERE r.ref_key = $1 AND r.path = asked.path AND r.from_seq <= $3 AND r.to_seq > $3
+                                  OFFSET 0) p ",
+            $rest
+        )
+    };
+}
 
 impl Tx {
     /// The facts of a file in an index.
@@ -79,14 +94,10 @@ impl Tx {
     /// What an index knows of a path; a trailing `/` is ignored, the empty path is the root.
     pub async fn path_state(&mut self, index: &Index, path: &str) -> Result<PathState, StoreError> {
         let path = path.trim_end_matches('/');
-        let exact: Vec<PathColumns> = sqlx::query_as(
-            "SELECT p.path, p.skipped, coalesce(p.language, '') AS language, p.bytes, p.lines, p.call_sites
-             FROM unnest($2::text[]) AS asked (path)
-             CROSS JOIN LATERAL (SELECT * FROM sync.ref_paths r
-                                 WHERE r.ref_key = $1 AND r.path = asked.path AND r.from_seq <= $3 AND r.to_seq > $3
-                                 OFFSET 0) p
-             ORDER BY p.path",
-        )
+        let exact: Vec<PathColumns> = sqlx::query_as(of_paths!(
+            "p.path, p.skipped, coalesce(p.language, '') AS language, p.bytes, p.lines, p.call_sites",
+            "ORDER BY p.path"
+        ))
         .bind(index.ref_key)
         .bind(path_and_folders_above(path))
         .bind(index.seq)
@@ -108,15 +119,10 @@ impl Tx {
 
     /// Sizes of those paths that are files of the index, by path.
     pub async fn file_rows(&mut self, index: &Index, paths: &[String]) -> Result<Vec<FileRow>, StoreError> {
-        let rows: Vec<PathColumns> = sqlx::query_as(
-            "SELECT p.path, p.skipped, coalesce(p.language, '') AS language, p.bytes, p.lines, p.call_sites
-             FROM unnest($2::text[]) AS asked (path)
-             CROSS JOIN LATERAL (SELECT * FROM sync.ref_paths r
-                                 WHERE r.ref_key = $1 AND r.path = asked.path AND r.from_seq <= $3 AND r.to_seq > $3
-                                 OFFSET 0) p
-             WHERE p.file_key IS NOT NULL
-             ORDER BY p.path",
-        )
+        let rows: Vec<PathColumns> = sqlx::query_as(of_paths!(
+            "p.path, p.skipped, coalesce(p.language, '') AS language, p.bytes, p.lines, p.call_sites",
+            "WHERE p.file_key IS NOT NULL ORDER BY p.path"
+        ))
         .bind(index.ref_key)
         .bind(paths)
         .bind(index.seq)
@@ -145,15 +151,11 @@ impl Tx {
 
     /// The facts of files, or that part of them which `T` names: what it does not name is passed over.
     async fn files<T: DeserializeOwned>(&mut self, index: &Index, paths: &[String]) -> Result<Vec<T>, StoreError> {
-        let bodies: Vec<Vec<u8>> = sqlx::query_scalar(
-            "SELECT f.body
-             FROM unnest($2::text[]) AS asked (path)
-             CROSS JOIN LATERAL (SELECT * FROM sync.ref_paths r
-                                 WHERE r.ref_key = $1 AND r.path = asked.path AND r.from_seq <= $3 AND r.to_seq > $3
-                                 OFFSET 0) p
-             JOIN sync.facts f ON f.organization_id = p.organization_id AND f.file_key = p.file_key
-             ORDER BY p.path",
-        )
+        let bodies: Vec<Vec<u8>> = sqlx::query_scalar(of_paths!(
+            "f.body",
+            "JOIN sync.facts f ON f.organization_id = p.organization_id AND f.file_key = p.file_key
+                 ORDER BY p.path"
+        ))
         .bind(index.ref_key)
         .bind(paths)
         .bind(index.seq)
