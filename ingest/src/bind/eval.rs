@@ -10,7 +10,7 @@ use super::callbacks::Given;
 use super::callers::Surveyed;
 use super::changes::Changes;
 use super::clients::Clients;
-use super::passes::Place;
+use super::passes::{self, Place};
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::catalog::Catalog;
@@ -367,7 +367,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     pub(super) fn package(&mut self, specifier: &str, name: &str) -> Value {
         if self.catalog.module(specifier).is_none() {
             let library = self.http_export(Family::Script, specifier, name);
-            return if library.is_known() { library } else { self.toolbox(specifier, name) };
+            return if library.is_known() { library } else { passes::toolbox(specifier, name) };
         }
         match name {
             "*" | "=" => Value::Namespace(specifier.into()),

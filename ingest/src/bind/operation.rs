@@ -82,16 +82,13 @@ impl Evaluator<'_, '_> {
             Some(argument) => self.has_key(file, argument.value, &decided.keys),
         };
         let keys = decided.keys.join("`, `");
-        match there {
-            Some(there) => {
-                let (operation, with) = if there { (&decided.with, "with") } else { (&decided.without, "without") };
-                found.operation = Some(operation.clone());
-                found.reason = format!("{with} `{keys}` it is {operation} of {}", package.name);
-            }
-            None => {
-                found.operation = None;
-                found.reason = format!("whether its argument has `{keys}` decides, and cannot be seen here");
-            }
+        if let Some(there) = there {
+            let (operation, with) = if there { (&decided.with, "with") } else { (&decided.without, "without") };
+            found.operation = Some(operation.clone());
+            found.reason = format!("{with} `{keys}` it is {operation} of {}", package.name);
+        } else {
+            found.operation = None;
+            found.reason = format!("whether its argument has `{keys}` decides, and cannot be seen here");
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) enum Place {
 }
 
 /// Whether anything of a module passes on what it is given.
-pub(super) fn is_toolbox(module: &str) -> bool {
+fn is_toolbox(module: &str) -> bool {
     is_of_react(module) || is_of_memoizers(module) || matches!(module, "vue" | "@vue/reactivity" | "util" | "node:util")
 }
 
@@ -95,19 +95,19 @@ pub(super) fn of_global(global: &str, name: &str) -> Option<Passes> {
         .then_some(Passes::Itself)
 }
 
-impl Evaluator<'_, '_> {
-    /// What an import of a module that passes things on is.
-    pub(super) fn toolbox(&self, module: &str, name: &str) -> Value {
-        if !is_toolbox(module) {
-            return Value::Unknown;
-        }
-        match of_module(module, name) {
-            Some(passes) => Value::Passes(passes),
-            None if matches!(name, "default" | "*" | "=") => Value::Toolbox(module.into()),
-            None => Value::Unknown,
-        }
+/// What an import of a module that passes things on is.
+pub(super) fn toolbox(module: &str, name: &str) -> Value {
+    if !is_toolbox(module) {
+        return Value::Unknown;
     }
+    match of_module(module, name) {
+        Some(passes) => Value::Passes(passes),
+        None if matches!(name, "default" | "*" | "=") => Value::Toolbox(module.into()),
+        None => Value::Unknown,
+    }
+}
 
+impl Evaluator<'_, '_> {
     /// What a call of such a function gives.
     pub(super) fn passed_on(&mut self, passes: Passes, file: FileId, call: ExprId) -> Value {
         let Expr::Call { arguments, .. } = self.world.file(file).parsed.expr(call) else { return Value::Unknown };
