@@ -315,21 +315,21 @@ trait Listed<'de>: Sized {
     fn of(read: Self::Read) -> Self;
 }
 
-impl<'de> Listed<'de> for Server {
+impl Listed<'_> for Server {
     type Read = Lenient<Self>;
     fn of(read: Lenient<Self>) -> Self {
         read.0
     }
 }
 
-impl<'de> Listed<'de> for Text {
+impl Listed<'_> for Text {
     type Read = Self;
     fn of(read: Self) -> Self {
         read
     }
 }
 
-impl<'de> Any<'de> for Text {
+impl Any<'_> for Text {
     fn text(text: &str) -> Self {
         Self(Some(text.to_owned()))
     }

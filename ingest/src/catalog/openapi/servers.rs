@@ -67,7 +67,7 @@ impl Servers {
             }
         }
         // What only some operations have comes after what all have.
-        for (_, item) in &description.paths {
+        for item in description.paths.values() {
             for own in item.methods.iter().map(|(_, own)| own).chain([&item.servers]) {
                 let mut first = None;
                 for (host, base) in own.iter().flat_map(expanded).filter_map(|url| split_url(&url)) {

@@ -156,8 +156,10 @@ fn servers_of_single_paths_and_operations_are_named_by_what_only_they_answer() {
 
 #[test]
 fn references_are_followed_to_their_end_and_circles_are_said() {
-    let mut chain: String =
-        (1..40).map(|at| format!("\"{at}\":{{\"$ref\":\"#/components/pathItems/{}\"}},", at + 1)).collect();
+    let mut chain: String = (1..40)
+        .map(|at| format!("\"{at}\":{{\"$ref\":\"#/components/pathItems/{}\"}},", at + 1))
+        .collect::<Vec<_>>()
+        .concat();
     chain.push_str(r#""40":{"get":{}}"#);
     let spec = format!(
         r##"{{"openapi":"3.1.0","servers":[{{"url":"https://api.acme.com"}}],"paths":{{
@@ -244,7 +246,7 @@ fn what_is_too_much_is_cut_and_said() {
     let server = |at: usize| format!("{{\"url\":\"https://h{at}.acme.com\"}}");
     let servers: Vec<String> = (0..400).map(server).collect();
     let long = "y".repeat(2_000);
-    let paths: String = (0..50_010).map(|at| format!("\"/x/{at:06}\":{{\"get\":{{}}}},")).collect();
+    let paths: String = (0..50_010).map(|at| format!("\"/x/{at:06}\":{{\"get\":{{}}}},")).collect::<Vec<_>>().concat();
     let spec = format!(
         r#"{{"openapi":"3.0.0","servers":[{}],"paths":{{{paths}"/{long}":{{"get":{{}}}}}}}}"#,
         servers.join(",")
