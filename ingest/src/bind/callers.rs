@@ -7,7 +7,7 @@ use super::eval::Evaluator;
 use super::reads::Reads;
 use super::text::{Start, Text, start};
 use super::value::{FileId, Http, Value};
-use crate::parse::{Argument, CallId, Expr, ExprId, FunctionId, Origin, ParsedFile, Property, TextPart};
+use crate::parse::{Argument, CallId, ClassId, Expr, ExprId, FunctionId, Origin, ParsedFile, Property, TextPart};
 
 /// What a first look at every call of one file finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub(crate) struct Relay {
     pub(crate) file: FileId,
     pub(super) function: FunctionId,
 }
+
+/// Classes that extend each other, followed this far.
+const MOST_BASES: usize = 8;
 
 /// Functions between a call and the one that makes the request, followed this far.
 pub(super) const MOST_RELAYS: u32 = 3;
@@ -144,6 +147,20 @@ impl<'w> Evaluator<'_, 'w> {
         passed
     }
 
+    /// What makes an instance of a class: its own constructor, or that of the class which it extends.
+    pub(super) fn constructor_of(&mut self, file: FileId, class: ClassId) -> Option<(FileId, FunctionId)> {
+        let (mut there, mut at) = (file, class);
+        for _ in 0..MOST_BASES {
+            let it = self.world.file(there).parsed.classes.get(at as usize)?;
+            if let Some(constructor) = it.constructor {
+                return Some((there, constructor));
+            }
+            let Value::Class(base_file, base) = self.expr(there, it.extends?) else { return None };
+            (there, at) = (base_file, base);
+        }
+        None
+    }
+
     /// Looks at every call of a file once: which functions it calls, and which of its own wrap a plain request.
     pub(super) fn survey(&mut self, file: FileId, left: usize) -> Survey {
         self.begin_file(left);
@@ -172,8 +189,13 @@ impl<'w> Evaluator<'_, 'w> {
                         }
                     }
                     Value::Class(target, class) => {
-                        let constructor = world.file(*target).parsed.classes[*class as usize].constructor;
-                        calls.extend(constructor.map(|constructor| (*target, constructor, call.expr)));
+                        let made = self.constructor_of(*target, *class);
+                        calls.extend(made.map(|(target, constructor)| (target, constructor, call.expr)));
+                    }
+                    // `super(…)`
+                    Value::Instance(target, class) if matches!(parsed.expr(*callee), Expr::Super(_)) => {
+                        let made = self.constructor_of(*target, *class);
+                        calls.extend(made.map(|(target, constructor)| (target, constructor, call.expr)));
                     }
                     other => {
                         if call.function.is_some()

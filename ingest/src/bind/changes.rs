@@ -8,7 +8,7 @@ use super::eval::Evaluator;
 use super::keys::Keys;
 use super::text::url;
 use super::value::{FileId, Http, Value, Vendor};
-use crate::parse::{BindingId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Write};
+use crate::parse::{BindingId, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Write};
 
 /// Members of members, followed this far.
 const DEEPEST: usize = 8;
@@ -32,6 +32,8 @@ pub(super) struct Changes {
     /// What is assigned to a member of a name last, and of functions of the file.
     members_of_names: HashMap<BindingId, HashMap<String, ExprId>>,
     members_of_functions: HashMap<FunctionId, HashMap<String, ExprId>>,
+    /// What is assigned to members of classes of the file, in its order.
+    classes: HashMap<ClassId, Vec<(Name, ExprId)>>,
     /// Of globals: `fetch = …`, `globalThis.fetch = …`.
     globals: Vec<(Name, ExprId)>,
     /// Objects and members that something is assigned to, and what, where the object may be a client.
@@ -105,6 +107,14 @@ impl Changes {
             Origin::Value(value, steps) if steps.is_empty() => Some(*value),
             Origin::Function(function) => {
                 self.add_to_function(parsed, *function, change);
+                None
+            }
+            Origin::Class(class) => {
+                if let Change::Member(path, write) = change
+                    && let [Some(name)] = path.as_slice()
+                {
+                    self.classes.entry(*class).or_default().push((*name, write.value));
+                }
                 None
             }
             _ => None,
@@ -210,6 +220,17 @@ impl Evaluator<'_, '_> {
     /// What a file assigns to a member of a name of its own, the last time.
     pub(super) fn member_of_name(&mut self, file: FileId, binding: BindingId, name: &str) -> Option<ExprId> {
         self.changes_in(file).members_of_names.get(&binding)?.get(name).copied()
+    }
+
+    /// What the file of a class assigns to a member of it; the last one counts.
+    pub(super) fn member_of_class(&mut self, file: FileId, class: ClassId, name: &str) -> Value {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        let assigned = changes.classes.get(&class).into_iter().flatten();
+        match assigned.rev().find(|(key, _)| parsed.name(*key) == name) {
+            Some((_, value)) => self.expr(file, *value),
+            None => Value::Unknown,
+        }
     }
 
     /// The changes that a file makes to members of a name of its own.

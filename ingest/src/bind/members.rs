@@ -193,7 +193,10 @@ impl Evaluator<'_, '_> {
                     self.declared(ty, file, symbol, it.line, &step)
                 }
                 Some(MemberKind::Field(None, None)) => Value::Unknown,
-                None => self.inherited_static(file, class, name),
+                None => {
+                    let assigned = self.member_of_class(file, class, name);
+                    if assigned.is_known() { assigned } else { self.inherited_static(file, class, name) }
+                }
             };
         }
         let own = it

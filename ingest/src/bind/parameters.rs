@@ -7,13 +7,28 @@ use rustc_hash::FxHashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
 use super::value::{FileId, Value};
-use crate::parse::{Argument, Expr, ExprId, FunctionId, MemberKind, Origin, Property, Step, Type, TypeId};
+use crate::parse::{
+    Argument, Expr, ExprId, FunctionId, MemberKind, Origin, ParsedFile, Property, Step, Type, TypeId,
+};
 
 /// Callers of one function that are looked at.
 const MOST_CALLERS: usize = 64;
 
 /// Expressions in expressions, looked at this far.
 const DEEPEST: u32 = 8;
+
+/// Functions that pass the rest of what they are given on to each other, followed this far.
+const MOST_FORWARDS: u32 = 4;
+
+/// The function whose rest parameter an expression is, and how many parameters stand before that.
+fn rest_of(parsed: &ParsedFile, expr: ExprId) -> Option<(FunctionId, u32)> {
+    let Expr::Binding(binding) = parsed.expr(expr) else { return None };
+    let it = parsed.bindings.get(*binding as usize).filter(|it| it.writes.is_empty())?;
+    let Origin::Parameter(function, at, steps) = &it.origin else { return None };
+    let is_rest = matches!(steps.as_slice(), [Step::Rest])
+        && parsed.functions.get(*function as usize).is_some_and(|it| it.parameters.len() <= *at as usize);
+    is_rest.then_some((*function, *at))
+}
 
 /// An argument, and the calls in which it stands.
 #[derive(Debug, Clone)]
@@ -35,6 +50,10 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         let Some(it) = parsed.functions.get(function as usize) else { return Value::Unknown };
         let symbol = it.scope;
+        if it.parameters.len() <= at as usize {
+            // A list of what else is given, of which only what it is spread into is followed.
+            return Value::Unknown;
+        }
         if let Some(given) = self.argument(file, function, at) {
             let value = self.outside(&given, |this| this.expr(given.file, given.expr));
             return self.walk(value, file, steps);
@@ -281,6 +300,20 @@ impl Evaluator<'_, '_> {
         steps: &[Step],
         line: u32,
     ) -> Value {
+        self.given_within(file, function, at, (steps, line), 0)
+    }
+
+    fn given_within(
+        &mut self,
+        file: FileId,
+        function: FunctionId,
+        at: u32,
+        (steps, line): (&[Step], u32),
+        depth: u32,
+    ) -> Value {
+        if depth > MOST_FORWARDS || !self.may_step() {
+            return Value::Unknown;
+        }
         let world = self.world;
         let callers = self.callers_of(file, function);
         let tests_too = world.is_test(file);
@@ -297,11 +330,15 @@ impl Evaluator<'_, '_> {
             let Some(arguments) = self.in_order(caller, arguments, keywords, (file, function)) else {
                 return Value::Unknown;
             };
-            if arguments.iter().take(at as usize + 1).any(|argument| argument.spread) {
-                return Value::Unknown;
-            }
-            let Some(argument) = arguments.get(at as usize) else { continue };
-            let value = self.expr(caller, argument.value);
+            let spread = arguments.iter().take(at as usize + 1).position(|argument| argument.spread);
+            let value = if let Some(spread) = spread {
+                let Some((around, rest)) = rest_of(parsed, arguments[spread].value) else { return Value::Unknown };
+                let Ok(before) = u32::try_from(spread) else { return Value::Unknown };
+                self.given_within(caller, around, rest + at - before, (&[], line), depth + 1)
+            } else {
+                let Some(argument) = arguments.get(at as usize) else { continue };
+                self.expr(caller, argument.value)
+            };
             let value = self.walk(value, file, steps);
             match value {
                 Value::Null => {}

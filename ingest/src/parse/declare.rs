@@ -245,7 +245,9 @@ impl<'a> Lower<'_, 'a> {
             }
         }
         if let Some(rest) = &parameters.rest {
-            self.bind(&rest.rest.argument, &Origin::Unknown);
+            // A place behind those of the parameters: a list of what else is given.
+            let at = u32::try_from(parameters.items.len()).unwrap_or(u32::MAX);
+            self.bind(&rest.rest.argument, &Origin::Parameter(id, at, vec![Step::Rest]));
         }
     }
 
