@@ -99,8 +99,11 @@ impl Evaluator<'_, '_> {
             {
                 let promised = self.expr(from, promise);
                 // `import("./module").then((module) => …)`
-                let is_module = matches!(promised, Value::Module(_));
-                if is_module || promised.vendors().any(|vendor| vendor.chain.is_empty()) {
+                let holds = |value: &Value| {
+                    matches!(value, Value::Module(_) | Value::Instance(..) | Value::Object(..) | Value::Typed(..))
+                };
+                if promised.alternatives().iter().all(holds) || promised.vendors().any(|vendor| vendor.chain.is_empty())
+                {
                     return self.walk(promised, file, steps);
                 }
             }

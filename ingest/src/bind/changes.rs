@@ -233,6 +233,38 @@ impl Evaluator<'_, '_> {
         }
     }
 
+    /// What a file assigns to a global of its own making.
+    pub(super) fn assigned_global(&mut self, file: FileId, name: Name) -> Value {
+        let changes = self.changes_in(file);
+        let mut all = Value::Unknown;
+        if self.world.file(file).parsed.name(name) == "fetch" {
+            return all;
+        }
+        for (_, value) in changes.globals.iter().filter(|(global, _)| *global == name) {
+            let value = self.expr(file, *value);
+            all = all.or(value);
+        }
+        all
+    }
+
+    /// What the file of a class assigns to a member of its instances from outside of them.
+    pub(super) fn member_of_instances(&mut self, file: FileId, class: ClassId, name: &str) -> Value {
+        let changes = self.changes_in(file);
+        let parsed = self.world.file(file).parsed;
+        let mut all = Value::Unknown;
+        for (object, member, value) in &changes.members {
+            if member.is_none_or(|member| parsed.name(member) != name) {
+                continue;
+            }
+            let target = self.expr(file, *object);
+            if matches!(target, Value::Instance(there, it) if (there, it) == (file, class)) {
+                let value = self.expr(file, *value);
+                all = all.or(value);
+            }
+        }
+        all
+    }
+
     /// The changes that a file makes to members of a name of its own.
     pub(super) fn changes_of_binding(&mut self, file: FileId, binding: BindingId) -> Vec<Change> {
         self.changes_in(file).bindings.get(&binding).cloned().unwrap_or_default()

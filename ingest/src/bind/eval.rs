@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::bounds::Spent;
 use super::callbacks::Given;
 use super::callers::Surveyed;
-use super::changes::Changes;
+use super::changes::{Changes, is_global_object};
 use super::clients::Clients;
 use super::passes::{self, Place};
 use super::value::{FileId, Value, Vendor};
@@ -176,7 +176,10 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             Expr::Global(name) if parsed.name(*name) == "exports" && exports_by_assigning(parsed) => {
                 Value::Module(file)
             }
-            Expr::Global(name) => Value::Global(parsed.name(*name).into()),
+            Expr::Global(name) => {
+                let assigned = self.assigned_global(file, *name);
+                if assigned.is_known() { assigned } else { Value::Global(parsed.name(*name).into()) }
+            }
             Expr::Member(object, name)
                 if parsed.name(*name) == "exports"
                     && matches!(parsed.expr(*object), Expr::Global(name) if parsed.name(*name) == "module")
@@ -199,14 +202,23 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             Expr::Member(object, name) => {
                 let value = self.expr(file, *object);
                 let member = self.member(&value, parsed.name(*name));
+                if let Value::Global(global) = &value
+                    && is_global_object(global)
+                    && !member.is_known()
+                {
+                    return self.assigned_global(file, *name);
+                }
                 if member.is_known() || !value.alternatives().iter().any(|it| matches!(it, Value::Typed(..))) {
                     return member;
                 }
                 // Its type says nothing of the member (`any`, `Function`); what it is given may.
                 self.behind_type(file, *object, vec![Step::Member(*name)], 0)
             }
-            Expr::Call { callee, construct, .. } => {
+            Expr::Call { callee, construct, arguments, .. } => {
                 if *construct {
+                    if let Some(target) = proxied(parsed, *callee, arguments) {
+                        return self.proxy(file, target);
+                    }
                     let class = self.expr(file, *callee);
                     return self.instance(&class, file, expr);
                 }
@@ -239,6 +251,18 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 self.declared(ty, file, None, 0, "cast to the client's type")
             }
         }
+    }
+
+    /// What stands before a value and answers as that does: a value of a type that it is only said to have is that.
+    fn proxy(&mut self, file: FileId, target: ExprId) -> Value {
+        if let Expr::Cast(_, ty) = *self.world.file(file).parsed.expr(target) {
+            let ty = self.ask(Question::Type(file, ty));
+            let value = self.declared(ty, file, None, 0, "stands for the client's type");
+            if value.is_known() {
+                return value;
+            }
+        }
+        self.expr(file, target)
     }
 
     pub(super) fn eval_binding(&mut self, file: FileId, binding: BindingId) -> Value {
@@ -427,6 +451,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
 /// Whether a file is a module of CommonJS: `exports` and `module` are no variables of a script in a page.
 fn exports_by_assigning(parsed: &ParsedFile) -> bool {
     parsed.exports.iter().any(|export| matches!(export.value, ExportValue::Expr(_) | ExportValue::Binding(_)))
+}
+
+/// The first argument of `new Proxy(target, handler)`.
+fn proxied(parsed: &ParsedFile, callee: ExprId, arguments: &[Argument]) -> Option<ExprId> {
+    let is_proxy = matches!(parsed.expr(callee), Expr::Global(name) if parsed.name(*name) == "Proxy");
+    arguments.first().filter(|first| is_proxy && !first.spread).map(|first| first.value)
 }
 
 /// The same value one step further, where it is a vendor's.

@@ -223,7 +223,7 @@ impl Evaluator<'_, '_> {
                 return member;
             }
         }
-        Value::Unknown
+        self.member_of_instances(file, class, name)
     }
 
     /// A member of the class that a class extends.
@@ -267,6 +267,10 @@ impl Evaluator<'_, '_> {
                 let assigned = self.expr(file, *assigned);
                 value = value.or(assigned);
             }
+        }
+        if !value.is_known() {
+            // `const it = new Type(); it.name = …`
+            value = self.member_of_instances(file, class, parsed.name(name));
         }
         let step = format!("field {}", parsed.name(name));
         if value.is_known() {
