@@ -158,25 +158,34 @@ impl Evaluator<'_, '_> {
                 Dispatch::Command { argument } => {
                     let Some(at) = arguments.get(*argument) else { continue };
                     let value = self.expr(file, at.value);
-                    let Some((chain, made, package, edition)) = value.vendors().find_map(|vendor| {
+                    let commands = value.vendors().filter_map(|vendor| {
                         let shape = catalog.shape(vendor.shape);
                         // A document client also sends the commands of the plain package, and a presigner any.
                         let package = catalog.package_of(shape.package);
                         Some((shape.command.clone()?, vendor.made, package, self.edition(vendor, file)))
-                    }) else {
+                    });
+                    let commands: Vec<_> = commands.collect();
+                    let Some((chain, _, package, edition)) = commands.first() else { continue };
+                    if commands.iter().any(|(other, ..)| other != chain) {
+                        // One of several, depending on values.
                         continue;
-                    };
-                    let Meaning::Operation(entry, _) = package.meaning(edition, &chain) else { continue };
+                    }
+                    let Meaning::Operation(entry, _) = package.meaning(*edition, chain) else { continue };
                     found.operation = Some(entry.operation.clone());
                     found.reason = format!("{chain} of {} is {}", package.name, entry.operation);
-                    found.keys.hidden = true;
-                    if let Some((there, made)) = made
-                        && let Expr::Call { arguments, .. } = self.world.file(there).parsed.expr(made)
-                    {
-                        found.keys = match arguments.first() {
-                            Some(first) => self.keys(there, first.value),
-                            None => Keys::default(),
+                    found.keys = Keys::default();
+                    for (_, made, ..) in &commands {
+                        let Some((there, made)) = *made else {
+                            found.keys.hidden = true;
+                            continue;
                         };
+                        let Expr::Call { arguments, .. } = self.world.file(there).parsed.expr(made) else { continue };
+                        if let Some(first) = arguments.first() {
+                            let keys = self.keys(there, first.value);
+                            found.keys.hidden |= keys.hidden;
+                            found.keys.names.extend(keys.names);
+                            found.keys.literals.extend(keys.literals);
+                        }
                     }
                     return;
                 }

@@ -120,6 +120,20 @@ impl Evaluator<'_, '_> {
                 Expr::Member(object, name) if matches!(parsed.name(*name), "toString" | "trim" | "toJSON") => {
                     self.readings(file, *object, depth + 1)
                 }
+                // `"/v1/charges/:id".replace(":id", id)`: a path with places for what is not known is read as it is.
+                Expr::Member(object, name) if matches!(parsed.name(*name), "replace" | "replaceAll") => {
+                    let all = self.readings(file, *object, depth + 1);
+                    if all.iter().all(has_places) { all } else { unknown() }
+                }
+                // `[BASE, "charges", id].join("/")`
+                Expr::Member(list, name) if parsed.name(*name) == "join" => {
+                    let Value::List(there, list) = self.expr(file, *list) else { return unknown() };
+                    let separator = arguments.first().and_then(|it| self.text_of(file, it.value));
+                    match (self.world.file(there).parsed.expr(list), separator) {
+                        (Expr::Array(items), Some(separator)) => self.joined_items(there, items, &separator, depth),
+                        _ => unknown(),
+                    }
+                }
                 Expr::Global(name) if parsed.name(*name) == "String" => match arguments.first() {
                     Some(argument) => self.readings(file, argument.value, depth + 1),
                     None => unknown(),
@@ -140,6 +154,21 @@ impl Evaluator<'_, '_> {
             },
             _ => unknown(),
         }
+    }
+
+    fn joined_items(&mut self, file: FileId, items: &[Argument], separator: &str, depth: u32) -> Vec<Text> {
+        if items.len() > MOST_PIECES || items.iter().any(|item| item.spread) {
+            return unknown();
+        }
+        let mut all: Vec<Text> = vec![Vec::new()];
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                all = products(&all, &[vec![Piece::Known(separator.to_owned())]]);
+            }
+            let pieces = self.readings(file, item.value, depth + 1);
+            all = products(&all, &pieces);
+        }
+        all
     }
 
     /// Every reading of what may be any of several; of too many, nothing is known.
@@ -220,7 +249,17 @@ impl Evaluator<'_, '_> {
                 if let (Some(default), true) = (self.defaulted(file, *function, *at), steps.is_empty()) {
                     return self.readings(file, default, depth + 1);
                 }
-                let Some(given) = self.argument(file, *function, *at) else { return unknown() };
+                let Some(given) = self.argument(file, *function, *at) else {
+                    let it = parsed.functions.get(*function as usize).and_then(|it| it.parameters.get(*at as usize));
+                    let Some(default) = it.and_then(|it| it.default).filter(|_| steps.is_empty()) else {
+                        return unknown();
+                    };
+                    // Nobody is looked at who gives something else; what it is where nobody does is provable.
+                    let mut all = self.readings(file, default, depth + 1);
+                    all.extend(unknown());
+                    distinct(&mut all);
+                    return all;
+                };
                 let Some(names) = member_names(parsed, steps) else { return unknown() };
                 self.outside(&given, |this| {
                     if names.is_empty() {
@@ -370,6 +409,11 @@ impl Evaluator<'_, '_> {
     pub(super) fn has_environment(&mut self, file: FileId, expr: ExprId) -> bool {
         self.texts_of(file, expr).iter().any(|text| text.contains(&Piece::Environment))
     }
+}
+
+/// Whether a known text has `:name` or `{name}` in it.
+fn has_places(text: &Text) -> bool {
+    known(text).is_some_and(|text| text.contains("/:") || text.contains("/{"))
 }
 
 /// The one reading of a text that nothing is known of.
