@@ -93,14 +93,13 @@ impl Before {
         before.files.resize_with(files.len(), || None);
         for (mut kept, new) in kept.into_iter().zip(&positions) {
             kept.moved(to);
-            match before.files.get_mut(*new as usize) {
-                Some(place) => *place = Some(kept),
-                None => {
-                    let survey = &kept.analyzed.survey;
-                    before.orphans.extend(survey.calls.iter().map(|(file, function, _)| (*file, *function)));
-                    before.orphans.extend(survey.passed.iter().map(|(file, function, _)| (*file, *function)));
-                }
+            if let Some(place) = before.files.get_mut(*new as usize) {
+                *place = Some(kept);
+                continue;
             }
+            let survey = &kept.analyzed.survey;
+            before.orphans.extend(survey.calls.iter().map(|(file, function, _)| (*file, *function)));
+            before.orphans.extend(survey.passed.iter().map(|(file, function, _)| (*file, *function)));
         }
         let is_same = |(kept, entry): (&Option<Kept>, _)| kept.as_ref().is_some_and(|kept: &Kept| kept.is_of(entry));
         before.same = before.files.iter().zip(files).map(is_same).collect();

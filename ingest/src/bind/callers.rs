@@ -132,7 +132,7 @@ impl<'w> Evaluator<'_, 'w> {
     /// The functions that arguments of a call are, where the call does not hold or name them itself.
     fn passes(&mut self, file: FileId, call: ExprId, arguments: &[Argument]) -> Vec<(FileId, FunctionId, Place)> {
         let parsed = self.world.file(file).parsed;
-        let mut passed = Vec::new();
+        let mut all = Vec::new();
         for (at, argument) in (0..).zip(arguments).take_while(|(_, argument)| !argument.spread) {
             if !may_be_function(parsed, argument.value) {
                 continue;
@@ -140,11 +140,11 @@ impl<'w> Evaluator<'_, 'w> {
             let value = self.expr(file, argument.value);
             for alternative in value.alternatives() {
                 if let Value::Function(there, function) = alternative {
-                    passed.push((*there, *function, (call, at)));
+                    all.push((*there, *function, (call, at)));
                 }
             }
         }
-        passed
+        all
     }
 
     /// What makes an instance of a class: its own constructor, or that of the class which it extends.
@@ -167,7 +167,7 @@ impl<'w> Evaluator<'_, 'w> {
         let world = self.world;
         let parsed = world.file(file).parsed;
         let mut calls = Vec::new();
-        let mut passed = Vec::new();
+        let mut given = Vec::new();
         let mut relays = Vec::new();
         let mut wrappers = FxHashMap::default();
         let mut open = FxHashMap::default();
@@ -175,7 +175,7 @@ impl<'w> Evaluator<'_, 'w> {
         for (at, call) in (0..).zip(&parsed.calls) {
             let Expr::Call { callee, arguments, construct, .. } = parsed.expr(call.expr) else { continue };
             self.begin_call();
-            passed.extend(self.passes(file, call.expr, arguments));
+            given.extend(self.passes(file, call.expr, arguments));
             let value = self.expr(file, *callee);
             for alternative in value.alternatives() {
                 match alternative {
@@ -223,7 +223,7 @@ impl<'w> Evaluator<'_, 'w> {
         }
         let mut wrappers: Vec<_> = wrappers.into_iter().collect();
         wrappers.sort_unstable_by_key(|(function, _)| *function);
-        Survey { calls, passed, wrappers, relays, reads: world.reads(), spent: self.spent.of_file() }
+        Survey { calls, passed: given, wrappers, relays, reads: world.reads(), spent: self.spent.of_file() }
     }
 
     /// What a request makes of the function around it, where it may reach a vendor.

@@ -7,9 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
 use super::value::{FileId, Value};
-use crate::parse::{
-    Argument, Expr, ExprId, FunctionId, MemberKind, Origin, ParsedFile, Property, Step, Type, TypeId,
-};
+use crate::parse::{Argument, Expr, ExprId, FunctionId, MemberKind, Origin, ParsedFile, Property, Step, Type, TypeId};
 
 /// Callers of one function that are looked at.
 const MOST_CALLERS: usize = 64;
