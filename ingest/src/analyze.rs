@@ -5,30 +5,39 @@
 
 mod before;
 mod project;
+mod share;
+mod table;
 
 use std::collections::{BTreeSet, HashSet};
+use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 use sync_core::graph::{Client, FileFacts, NotCanonical};
 
-use crate::bind::{Binder, Bound, Linked, MOST_OF_AN_INDEX, Survey, Surveyed, united};
+use crate::bind::{
+    Binder, Bound, Linked, MOST_OF_A_FILE, MOST_OF_AN_INDEX, Reads, Surface, Survey, Surveyed, Ways, united,
+};
 use crate::link::{Links, Modules, specifiers};
 use crate::names;
 use crate::parse::Stamps;
+use crate::pieces::Piece;
 use crate::snapshot::{FileLine, MAX_LINE, WriteError};
 use before::Changes;
 
 pub(crate) use before::{Before, Kept, Place};
+pub(crate) use project::{Declared, KeptManifests};
 pub use project::{Project, Source};
+pub(crate) use share::STACK;
+pub(crate) use table::Table;
 
 /// Most bytes of clients, which stand together in the one line of the header.
 pub(crate) const CLIENTS_BYTES: usize = MAX_LINE - (4 << 20);
 
 /// What a snapshot carries.
 #[derive(Debug, Default)]
-pub(crate) struct Analysis {
+pub(crate) struct Analysis<'l> {
     /// What was found of each file of the project, in its order.
-    pub(crate) files: Vec<Found>,
+    pub(crate) files: Vec<Found<'l>>,
     /// Vendor clients, ascending by id.
     pub(crate) clients: Vec<Client>,
     /// Files that make vendor clients beyond what a header holds: those are not among the clients, and no call site
@@ -38,8 +47,8 @@ pub(crate) struct Analysis {
 
 /// What was found of a file.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) analyzed: Analyzed,
+pub(crate) struct Found<'l> {
+    pub(crate) analyzed: Analyzed<'l>,
     pub(crate) line: Line,
     /// Whether an earlier index found it.
     pub(crate) kept: bool,
@@ -47,11 +56,18 @@ pub(crate) struct Found {
 
 /// What was found of a file beside its line. Positions are those of its project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Analyzed {
+pub(crate) struct Analyzed<'l> {
     pub(crate) stamps: Stamps,
-    pub(crate) links: Links,
-    pub(crate) survey: Survey,
-    pub(crate) bound: Bound,
+    /// Its [`Links`].
+    #[serde(borrow)]
+    pub(crate) links: Piece<'l>,
+    /// Its [`Surface`].
+    #[serde(borrow)]
+    pub(crate) surface: Piece<'l>,
+    #[serde(borrow)]
+    pub(crate) survey: Survey<'l>,
+    #[serde(borrow)]
+    pub(crate) bound: Bound<'l>,
     /// Whether names are longer than facts carry; they are shortened.
     pub(crate) names_cut: bool,
 }
@@ -68,18 +84,17 @@ pub(crate) enum Line {
 }
 
 /// Links and binds. The same project gives the same answer, whatever was kept.
-pub(crate) fn analyze(project: &Project<'_>, before: Before) -> Result<Analysis, NotCanonical> {
-    let is_first = before.is_empty();
-    let mut analysis = analyze_since(project, before, &HashSet::new())?;
-    let spent = |found: &Found| found.analyzed.survey.spent + found.analyzed.bound.spent;
-    if !is_first && analysis.files.iter().map(spent).sum::<usize>() > MOST_OF_AN_INDEX {
+pub(crate) fn analyze<'l>(project: &Project<'_>, before: Before<'l>) -> Result<Analysis<'l>, NotCanonical> {
+    let mut analysis = analyze_since(project, before, project.threads, &HashSet::new())?;
+    let spent = analysis.files.iter().flat_map(|found| [found.analyzed.survey.spent, found.analyzed.bound.spent]);
+    if spent.fold(0, usize::saturating_add) > MOST_OF_AN_INDEX - MOST_OF_A_FILE {
         // Which files are cut depends on all that come before them.
-        analysis = analyze_since(project, Before::default(), &HashSet::new())?;
+        analysis = analyze_since(project, Before::default(), NonZeroUsize::MIN, &HashSet::new())?;
     }
     let left_out = leave_out(&mut analysis.clients, CLIENTS_BYTES);
     if !left_out.is_empty() {
         let ids = left_out.iter().map(|client| client.id.as_str()).collect();
-        analysis = analyze_since(project, Before::default(), &ids)?;
+        analysis = analyze_since(project, Before::default(), NonZeroUsize::MIN, &ids)?;
         leave_out(&mut analysis.clients, CLIENTS_BYTES);
         analysis.clients_cut = left_out.iter().map(|client| constructed_in(client).to_owned()).collect();
     }
@@ -104,100 +119,175 @@ fn constructed_in(client: &Client) -> &str {
 }
 
 /// `left_out` are ids of clients that no call site names.
-fn analyze_since(
+fn analyze_since<'l>(
     project: &Project<'_>,
-    mut before: Before,
+    before: Before<'l>,
+    threads: NonZeroUsize,
     left_out: &HashSet<&str>,
-) -> Result<Analysis, NotCanonical> {
-    let (links, relinked) = link(project, &mut before);
-    let mut files = bind(project, before, &links, &relinked, left_out)?;
-    for (found, links) in files.iter_mut().zip(links) {
+) -> Result<Analysis<'l>, NotCanonical> {
+    let (links, relinked) = link(project, &before);
+    let surfaces = surfaces(project, &before);
+    let mut files = bind(project, before, (&links, &relinked), &surfaces, (threads, left_out))?;
+    for ((found, links), surface) in files.iter_mut().zip(links.into_pieces()).zip(surfaces.into_pieces()) {
         found.analyzed.links = links;
+        found.analyzed.surface = surface;
     }
-    let clients = united(files.iter().flat_map(|found| &found.analyzed.bound.clients).cloned());
+    let clients = files.iter().flat_map(|found| {
+        found.analyzed.bound.clients().unwrap_or_else(|| {
+            project.lose();
+            Vec::new()
+        })
+    });
+    let clients = united(clients);
     Ok(Analysis { files, clients, clients_cut: BTreeSet::new() })
 }
 
-/// What is found of every file, but for its links.
-fn bind(
+/// What is found of every file, but for its links and its surface.
+fn bind<'l>(
     project: &Project<'_>,
-    mut before: Before,
-    links: &[Links],
-    relinked: &[bool],
-    left_out: &HashSet<&str>,
-) -> Result<Vec<Found>, NotCanonical> {
+    mut before: Before<'l>,
+    (links, relinked): (&Table<'_, Links>, &[bool]),
+    surfaces: &Table<'_, Surface>,
+    (threads, left_out): (NonZeroUsize, &HashSet<&str>),
+) -> Result<Vec<Found<'l>>, NotCanonical> {
     let ids = || (0..project.files.len()).zip(0..);
     let stamps: Vec<Stamps> = ids()
         .map(|(at, _)| before.same_file(at).map_or_else(|| Stamps::of(project.facts(at)), |kept| kept.analyzed.stamps))
         .collect();
     let mut changes = Changes::new(&before, relinked, &stamps);
-    let binder = Binder::new(project, links);
+    let binder = Binder::new(project, links, surfaces);
 
-    let mut left = MOST_OF_AN_INDEX;
-    let mut surveyor = binder.surveyor();
-    let mut surveys = Vec::with_capacity(links.len());
-    for (at, id) in ids() {
-        let kept = before.same_file(at).map(|kept| &kept.analyzed.survey);
-        let kept = kept.filter(|kept| changes.leave(&kept.reads, &binder));
-        let survey = kept.map_or_else(|| surveyor(id, left), Survey::clone);
-        left = left.saturating_sub(survey.spent);
-        surveys.push(survey);
+    // Those that are made anew; the others are as they were.
+    let mut surveys: Vec<Option<Survey<'static>>> = vec![None; project.files.len()];
+    let again = differing(project.files.len(), &before, &changes, &binder, |kept| &kept.survey.reads);
+    let made = share::share(threads, &again, |files| {
+        let binder = Binder::new(project, links, surfaces);
+        let (mut surveyor, mut left) = (binder.surveyor(), MOST_OF_AN_INDEX);
+        let survey = |id| {
+            let survey = surveyor(id, left);
+            left = left.saturating_sub(survey.spent);
+            (id, survey)
+        };
+        files.map(survey).collect()
+    });
+    for (id, survey) in made {
+        surveys[id as usize] = Some(survey);
     }
-    changes.add_surveys(&before, &surveys);
-    let surveyed = Surveyed::new(surveys.iter());
+    let nothing = Survey::default();
+    let surveyed = {
+        let all = surveys.iter().enumerate().map(|(at, survey)| {
+            survey.as_ref().or_else(|| before.file(at).map(|kept| &kept.analyzed.survey)).unwrap_or(&nothing)
+        });
+        let ways = Ways::of(all.clone().map(Some)).unwrap_or_else(|| {
+            project.lose();
+            Vec::new()
+        });
+        changes.add_surveys(project, &before, &surveys, &ways);
+        Surveyed::new(&all, &ways)
+    };
 
-    let mut bindery = binder.bindery(&surveyed);
-    let mut files = Vec::with_capacity(links.len());
-    for (((at, id), stamps), survey) in ids().zip(stamps).zip(surveys) {
-        let kept = before.take(at, |reads| changes.leave(reads, &binder));
-        let is_kept = kept.is_some();
-        let (bound, names_cut, line) = if let Some(kept) = kept {
-            (kept.analyzed.bound, kept.analyzed.names_cut, kept.line.map_or(Line::TooLarge, Line::Kept))
-        } else {
+    let spent = surveys.iter().flatten().map(|survey| survey.spent).fold(0, usize::saturating_add);
+    let again = differing(project.files.len(), &before, &changes, &binder, |kept| &kept.bound.reads);
+    let made = share::share(threads, &again, |files| {
+        let binder = Binder::new(project, links, surfaces);
+        let (mut bindery, mut left) = (binder.bindery(&surveyed), MOST_OF_AN_INDEX.saturating_sub(spent));
+        let bind = |id| {
             let (mut linked, bound) = bindery(id, left);
+            left = left.saturating_sub(bound.spent);
             for site in &mut linked.call_sites {
                 site.client.take_if(|client| left_out.contains(client.as_str()));
             }
-            let mut facts = facts(project, at, linked);
+            let mut facts = facts(project, id as usize, linked);
             let names_cut = names::shorten_all(&mut facts);
-            (bound, names_cut, line(facts)?)
+            (id, line(facts).map(|line| (bound, names_cut, line)))
         };
-        left = left.saturating_sub(bound.spent);
-        let analyzed = Analyzed { stamps, links: Links::default(), survey, bound, names_cut };
-        files.push(Found { analyzed, line, kept: is_kept });
+        files.map(bind).collect()
+    });
+    let mut bound: Vec<_> = ids().map(|_| None).collect();
+    for (id, made) in made {
+        bound[id as usize] = Some(made);
+    }
+    let mut files = Vec::with_capacity(project.files.len());
+    for ((((at, _), stamps), survey), bound) in ids().zip(stamps).zip(surveys).zip(bound) {
+        let then = before.take(at).map(|Kept { analyzed, line, .. }| (analyzed, line));
+        let (then_survey, then_bound) = then
+            .map(|(then, line)| (then.survey, (then.bound, then.names_cut, line.map_or(Line::TooLarge, Line::Kept))))
+            .unzip();
+        let kept = bound.is_none();
+        // Whatever was not kept is bound.
+        let Some((bound, names_cut, line)) = bound.transpose()?.or(then_bound) else { continue };
+        let survey = survey.or(then_survey).unwrap_or_default();
+        let analyzed =
+            Analyzed { stamps, links: Piece::default(), surface: Piece::default(), survey, bound, names_cut };
+        files.push(Found { analyzed, line, kept });
     }
     Ok(files)
 }
 
+/// The files that are new, or of which something was read that is no longer what it was.
+fn differing<'l>(
+    files: usize,
+    before: &Before<'l>,
+    changes: &Changes,
+    binder: &Binder<'_>,
+    reads: impl for<'k> Fn(&'k Analyzed<'l>) -> &'k Reads<'l>,
+) -> Vec<u32> {
+    let holds = |at| before.same_file(at).is_some_and(|kept| changes.leave(reads(&kept.analyzed), binder));
+    (0..files).zip(0..).filter(|(at, _)| !holds(*at)).map(|(_, id)| id).collect()
+}
+
 /// Where the specifiers of every file lead, and whether that is elsewhere than before.
-fn link(project: &Project<'_>, before: &mut Before) -> (Vec<Links>, Vec<bool>) {
+fn link<'l>(project: &Project<'_>, before: &Before<'l>) -> (Table<'l, Links>, Vec<bool>) {
     let mut modules = None;
     let mut resolve = |at: usize, kept: Option<&Links>| {
         let path = project.files[at].entry.path.as_str();
         let modules = modules.get_or_insert_with(|| {
             let paths: Vec<&str> = project.files.iter().map(|source| source.entry.path.as_str()).collect();
-            Modules::new(&paths, &project.manifests.files)
+            Modules::new(&paths, &project.manifests().files)
         });
         match kept {
             Some(kept) => modules.links(path, kept.specifiers()),
             None => modules.links(path, specifiers(project.facts(at))),
         }
     };
-    (0..project.files.len())
-        .map(|at| {
-            let is_same = before.same_file(at).is_some();
-            let same_paths = before.has_same_paths();
-            let Some(then) = before.take_links(at) else { return (resolve(at, None), true) };
-            if is_same && same_paths {
-                return (then, false);
-            }
-            // A change of a file is seldom one of its imports.
-            let known = if is_same || !same_paths { None } else { then.of(specifiers(project.facts(at))) };
-            let links = known.unwrap_or_else(|| resolve(at, is_same.then_some(&then)));
-            let elsewhere = links != then;
-            (links, elsewhere)
-        })
-        .unzip()
+    let same_paths = before.has_same_paths();
+    let mut table = Table::new(project.files.len());
+    let mut relinked = Vec::with_capacity(project.files.len());
+    for at in 0..project.files.len() {
+        let is_same = before.same_file(at).is_some();
+        let Some(piece) = before.links(at) else {
+            table.push(resolve(at, None));
+            relinked.push(true);
+            continue;
+        };
+        if is_same && same_paths {
+            table.keep(piece.clone());
+            relinked.push(false);
+            continue;
+        }
+        let then: Links = piece.get().unwrap_or_else(|| {
+            project.lose();
+            Links::default()
+        });
+        // A change of a file is seldom one of its imports.
+        let known = if is_same || !same_paths { None } else { then.of(specifiers(project.facts(at))) };
+        let links = known.unwrap_or_else(|| resolve(at, is_same.then_some(&then)));
+        relinked.push(links != then);
+        table.push(links);
+    }
+    (table, relinked)
+}
+
+/// What every file exports.
+fn surfaces<'l>(project: &Project<'_>, before: &Before<'l>) -> Table<'l, Surface> {
+    let mut table = Table::new(project.files.len());
+    for at in 0..project.files.len() {
+        match before.same_file(at) {
+            Some(kept) => table.keep(kept.analyzed.surface.clone()),
+            None => table.push(Surface::of(project.facts(at))),
+        }
+    }
+    table
 }
 
 /// The line that a snapshot has of facts.

@@ -22,13 +22,15 @@ use std::sync::{Mutex, PoisonError};
 
 use sync_core::text::shown;
 
+use crate::analyze::{Analyzed, Kept};
 use crate::language::Language;
-use crate::manifests::Manifests;
+use crate::manifests::Id;
 use crate::parse;
+use crate::pins::Problem;
 use crate::walk::Sizes;
 use pack::{Pack, Place, Writer};
 
-pub(crate) use last::{Last, Lines, Writer as LastWriter};
+pub(crate) use last::{Last, State};
 
 /// How names of packs begin and end. Only files of such names are ever removed.
 const PREFIX: &str = "parsed-";
@@ -145,14 +147,16 @@ impl Cache {
         Last::read(&self.folder, catalog)
     }
 
-    /// Begins to keep an index as the last one.
-    pub(crate) fn keep(&self, catalog: &str, manifests: &Manifests, sizes: &Sizes) -> io::Result<LastWriter> {
-        LastWriter::create(&self.folder, catalog, manifests, sizes)
-    }
-
-    /// Notes what kept it from being written.
-    pub(crate) fn note(&self, problem: &io::Error) {
-        self.own().problem.get_or_insert_with(|| problem.to_string());
+    /// Keeps an index as the last one: what was found of each file, with its line if it has one.
+    pub(crate) fn keep<'l>(
+        &self,
+        catalog: &str,
+        tree: (&'l [Id], &'l [Problem], &Sizes),
+        files: impl Iterator<Item = (Kept<'l, &'l Analyzed<'l>>, Option<&'l [u8]>)>,
+    ) {
+        if let Err(problem) = last::write(&self.folder, catalog, tree, files) {
+            self.own().problem.get_or_insert_with(|| problem.to_string());
+        }
     }
 
     /// Keeps something under a key, at once and for good.
@@ -226,6 +230,18 @@ pub(crate) fn read_for_fuzzing(bytes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     fs::write(file.path(), [pack::build_line().as_bytes(), bytes].concat())?;
     let (pack, entries) = Pack::read(file.path().to_owned())?;
     Ok(entries.into_iter().filter_map(|(key, place)| pack.payload(&key, place)).collect())
+}
+
+/// What the last index found, of these bytes.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn state_for_fuzzing(bytes: &[u8]) -> Option<State<'_>> {
+    postcard::from_bytes(bytes).ok()
+}
+
+/// Such bytes.
+#[cfg(test)]
+pub(crate) fn seed_for_fuzzing<'l>(files: Vec<Kept<'l, &'l Analyzed<'l>>>) -> Vec<u8> {
+    last::seed(files)
 }
 
 /// Whether a file of the folder is a pack or was to become one.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use sync_core::graph::{Header, SNAPSHOT_FORMAT};
 
-use crate::analyze::{Before, Line, Project, Source, analyze};
+use crate::analyze::{Analysis, Before, Line, Project, Source, analyze};
 use crate::cache;
 use crate::catalog::Catalog;
 use crate::language::Language;
@@ -145,9 +145,41 @@ pub fn pack(bytes: &[u8]) {
     pool::recall_for_fuzzing(bytes);
 }
 
+/// Goes on from a last index that found this of [`LAST`].
+pub fn last(bytes: &[u8]) {
+    let Some(state) = cache::state_for_fuzzing(bytes) else { return };
+    state.known();
+    let files = last_files();
+    let before = Before::new(state.files, files.iter().map(|file| &file.entry));
+    analyse_last(&files, before, |_| ());
+}
+
+/// Files that read each other, of which [`last`] is given what was found.
+const LAST: [(&str, &str); 4] = [
+    ("a.ts", "import Stripe from 'stripe';\nexport const stripe = new Stripe('k');\nexport * from './b';\n"),
+    ("b.ts", "export const send = (path: string) => fetch(`https://api.stripe.com/v1/${path}`);\n"),
+    (
+        "c.ts",
+        "import { send } from './a';\nexport function get(it: string) { return send(`${it}/1`); }\nget('charges');\n",
+    ),
+    ("d.ts", "import { stripe } from './a';\nimport { get } from './c';\nstripe.charges.list();\nget('customers');\n"),
+];
+
+fn last_files() -> Vec<Source> {
+    let parsed = LAST.iter().filter_map(|(path, text)| parse_as(path, text.as_bytes()));
+    parsed.map(|(entry, parsed)| Source::parsed(entry, Box::new(parsed))).collect()
+}
+
+fn analyse_last<R>(files: &[Source], before: Before<'_>, look: impl FnOnce(&Analysis<'_>) -> R) -> Option<R> {
+    let (manifests, pins) = (Manifests::default(), Pins::default());
+    let project = Project::new(files, &manifests, &pins, Catalog::embedded().ok()?);
+    analyze(&project, before).ok().as_ref().map(look)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyze::{Kept, Place};
 
     /// Each target over what stands in its corpus, whole and cut anywhere.
     fn run(target: fn(&[u8]), corpus: &str) {
@@ -187,5 +219,43 @@ mod tests {
     #[test]
     fn pack_takes_its_seeds() {
         run(pack, "pack");
+    }
+
+    /// What an index of [`LAST`] finds of it.
+    fn last_seed() -> Vec<u8> {
+        let files = last_files();
+        let seed = |analysis: &Analysis<'_>| {
+            let kept = files.iter().zip(&analysis.files).map(|(source, found)| Kept {
+                path: &source.entry.path,
+                language: source.entry.language,
+                content_hash: &source.entry.content_hash,
+                bytes: source.entry.bytes,
+                analyzed: &found.analyzed,
+                line: match &found.line {
+                    Line::New(line) => Some(Place { offset: 0, length: 1, counts: line.counts }),
+                    Line::Kept(_) | Line::TooLarge => None,
+                },
+            });
+            cache::seed_for_fuzzing(kept.collect())
+        };
+        analyse_last(&files, Before::default(), seed).unwrap()
+    }
+
+    #[test]
+    fn last_takes_what_an_index_found_and_anything_like_it() {
+        let seed = last_seed();
+        let files = last_files();
+        let state = cache::state_for_fuzzing(&seed).unwrap();
+        let before = Before::new(state.files, files.iter().map(|file| &file.entry));
+        let all_kept = |analysis: &Analysis<'_>| analysis.files.iter().all(|found| found.kept);
+        assert!(analyse_last(&files, before, all_kept).unwrap(), "the seed is what an index found");
+        for at in 0..seed.len() {
+            last(&seed[..at]);
+            for change in [1, 0x80, 0xff] {
+                let mut bytes = seed.clone();
+                bytes[at] ^= change;
+                last(&bytes);
+            }
+        }
     }
 }

@@ -6,12 +6,13 @@ mod write;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use sync_core::graph::{End, Header, NotCanonical, PartialReason, SNAPSHOT_FORMAT};
 use sync_core::text::shown;
 
-use crate::analyze::Line;
-use crate::cache::{Cache, Last};
+use crate::analyze::{Line, STACK};
+use crate::cache::Cache;
 use crate::catalog::{Catalog, CatalogError};
 use crate::gate::{Gate, Refusal};
 use crate::pool::{ParseCommand, PoolError};
@@ -20,10 +21,7 @@ use crate::snapshot::{ANALYZER, WriteError};
 use crate::tree::{OpenError, Tree};
 use crate::walk::{self, Limits, Walked};
 use run::Run;
-use write::Keep;
-
-/// Stack on which files are linked and bound, in bytes: reserved, not committed.
-const INDEX_STACK: usize = 64 << 20;
+use write::Files;
 
 /// What to index and how.
 #[derive(Debug, Clone)]
@@ -146,8 +144,9 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
         return Err(refused(if folder.count_repositories() > 1 { Refusal::SeveralRepos } else { Refusal::NoGitRepo }));
     }
     let cache = options.cache.as_deref().map(Cache::open);
-    let mut last = cache.as_ref().and_then(|cache| cache.last(catalog.version()));
-    let known = last.as_mut().map(Last::take_sizes).unwrap_or_default();
+    let last = cache.as_ref().and_then(|cache| cache.last(catalog.version()));
+    let state = last.as_ref().and_then(|last| Some((last, last.state()?)));
+    let known = state.as_ref().map(|(_, state)| state.known()).unwrap_or_default();
     let walked = walk::walk_again(&tree, options.limits, &known);
     let Walked { candidates, manifests, mut report, sizes, tree_too_large } = walked;
     if tree_too_large && options.gate == Gate::Auto {
@@ -155,9 +154,19 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     }
     progress.found(candidates.len());
     let cached = cache.as_ref();
-    let run =
-        Run { options, tree: &tree, catalog, candidates: &candidates, manifests: &manifests, cache: cached, progress };
-    let made = with_stack(|| run.make(last, &mut report))??;
+    let ids = manifests.ids();
+    let read = LazyLock::new(|| manifests.read(&tree));
+    let run = Run {
+        options,
+        tree: &tree,
+        catalog,
+        candidates: &candidates,
+        manifests: &ids,
+        read_manifests: &|| &read,
+        cache: cached,
+        progress,
+    };
+    let made = with_stack(|| run.make(state, &mut report))??;
     for (entry, found) in made.entries.iter().zip(&made.analysis.files) {
         if found.analyzed.bound.cut {
             report.note(Reason::AnalysisCut, &entry.path);
@@ -187,15 +196,20 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
         ref_name: options.ref_name.clone().or_else(|| branch.map(str::to_owned)),
         commit,
         gate: options.gate.as_str().to_owned(),
-        clients: made.analysis.clients,
+        clients: made.analysis.clients.clone(),
         partial: !partial_reasons.is_empty(),
         partial_reasons,
     };
     // Where clients are left out, the lines depend on which.
     let is_to_keep = !made.is_last && made.analysis.clients_cut.is_empty();
-    let keep = cached.filter(|_| is_to_keep).map(|cache| Keep::new(cache, catalog.version(), &manifests, &sizes));
-    let files = made.entries.into_iter().zip(made.analysis.files);
-    let end = write::write(out, &header, &skipped, files, made.lines, keep)?;
+    let files = Files::of(&made, last.as_ref());
+    let end = std::thread::scope(|scope| {
+        if let Some(cache) = cached.filter(|_| is_to_keep) {
+            let tree = (ids.as_slice(), made.problems.as_slice(), &sizes);
+            scope.spawn(move || cache.keep(catalog.version(), tree, files.kept()));
+        }
+        files.write(out, &header, &skipped)
+    })?;
     Ok(IndexSummary {
         commit: header.commit,
         ref_name: header.ref_name,
@@ -212,7 +226,7 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
 /// Runs on a thread with room for values in values, which are followed far, but not without end.
 fn with_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T, PoolError> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("index".to_owned()).stack_size(INDEX_STACK);
+        let thread = std::thread::Builder::new().name("index".to_owned()).stack_size(STACK);
         let thread = thread.spawn_scoped(scope, run).map_err(|_| PoolError::Worker)?;
         thread.join().map_err(|_| PoolError::Worker)
     })

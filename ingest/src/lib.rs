@@ -21,6 +21,7 @@ mod link;
 pub mod manifests;
 mod names;
 pub mod parse;
+mod pieces;
 pub mod pins;
 pub mod pool;
 pub mod reason;

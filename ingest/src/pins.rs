@@ -14,6 +14,8 @@ mod yarn;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::manifests::{LOCKFILES, Manifests};
 use crate::reason::Reason;
 use bun::BunLock;
@@ -44,7 +46,7 @@ pub struct Pinned {
 }
 
 /// A manifest or lockfile that could not be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Which.
     pub path: String,

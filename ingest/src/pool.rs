@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use serve::serve;
 
-use crate::cache::{Cache, Key, Last};
+use crate::cache::{Cache, Key, State};
 use crate::index::Progress;
 use crate::parse::ParsedFile;
 use crate::reason::Reason;
@@ -93,7 +93,7 @@ pub(crate) fn parse_files(
     workers: NonZeroUsize,
     tree: &Tree,
     candidates: &[Candidate],
-    (cache, last): (Option<&Cache>, Option<&Last>),
+    (cache, last): (Option<&Cache>, Option<&State<'_>>),
     progress: &dyn Progress,
 ) -> Result<Outcomes, PoolError> {
     let shared = Shared::default();
@@ -137,7 +137,7 @@ struct Worker<'a> {
     candidates: &'a [Candidate],
     reader: Reader<'a>,
     cache: Option<&'a Cache>,
-    last: Option<&'a Last>,
+    last: Option<&'a State<'a>>,
     shared: &'a Shared,
     progress: &'a dyn Progress,
 }

@@ -2,6 +2,7 @@
 //!
 //! `openapi/snapshot.md` has the same table for readers of snapshots; a test holds them to each other.
 
+use serde::{Deserialize, Serialize};
 use sync_core::graph::{MAX_PATH_BYTES, PartialReason};
 use sync_core::text::shown;
 
@@ -12,7 +13,7 @@ use crate::snapshot::MAX_LINE;
 use crate::walk::{IGNORE_FILE_BYTES, Limits, MANIFESTS_BYTES, MAX_PATTERNS, SOURCE_BYTES};
 
 /// Why something was not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the table says what each means")]
 pub enum Reason {
     Vendored,

@@ -4,9 +4,7 @@ mod content;
 mod ignored;
 mod report;
 
-use std::collections::HashSet;
-
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sync_core::graph::MAX_PATH_BYTES;
 use sync_core::text::shown;
 
@@ -14,7 +12,7 @@ pub use content::refuse as refuse_content;
 pub use report::Report;
 
 use crate::language::Language;
-use crate::manifests::{self, Manifests};
+use crate::manifests::{self, Listing};
 use crate::reason::Reason;
 use crate::tree::{Entry, Kind, Node, ReadError, Reader, Tree};
 use ignored::IgnoreStack;
@@ -72,7 +70,7 @@ pub struct Walked {
     /// Files to read, ascending by path.
     pub candidates: Vec<Candidate>,
     /// Manifests and lockfiles.
-    pub manifests: Manifests,
+    pub manifests: Listing,
     /// What was skipped and why the index is partial.
     pub report: Report,
     /// How large each object of a commit is whose size was asked for.
@@ -83,11 +81,11 @@ pub struct Walked {
 
 /// Walks a tree, without reading source files.
 pub fn walk(tree: &Tree, limits: Limits) -> Walked {
-    walk_again(tree, limits, &Sizes::default())
+    walk_again(tree, limits, &Known::default())
 }
 
-/// The same where the sizes of some objects are known: looking one up is most of what a walk of a commit costs.
-pub(crate) fn walk_again(tree: &Tree, limits: Limits, known: &Sizes) -> Walked {
+/// The same where something is known of some objects: looking that up is most of what a walk of a commit costs.
+pub(crate) fn walk_again(tree: &Tree, limits: Limits, known: &Known) -> Walked {
     let reader = tree.reader();
     let mut walk = Walk {
         known,
@@ -99,7 +97,7 @@ pub(crate) fn walk_again(tree: &Tree, limits: Limits, known: &Sizes) -> Walked {
         manifest_bytes: 0,
         found: Walked {
             candidates: Vec::new(),
-            manifests: Manifests::default(),
+            manifests: Listing::default(),
             report: Report::default(),
             sizes: Sizes::default(),
             tree_too_large: false,
@@ -108,6 +106,7 @@ pub(crate) fn walk_again(tree: &Tree, limits: Limits, known: &Sizes) -> Walked {
     walk.run(tree.root());
     let mut found = walk.found;
     found.candidates.sort_by(|a, b| a.path.cmp(&b.path));
+    found.manifests.sort();
     for candidate in found.candidates.drain(limits.sources.min(found.candidates.len())..) {
         found.report.fail(Reason::FileCap, &candidate.path);
     }
@@ -117,8 +116,16 @@ pub(crate) fn walk_again(tree: &Tree, limits: Limits, known: &Sizes) -> Walked {
 /// Sizes of git objects, by id.
 pub(crate) type Sizes = FxHashMap<gix::ObjectId, u64>;
 
+/// What an earlier run found of the objects of a commit.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) sizes: Sizes,
+    /// Manifests that were read.
+    pub(crate) manifests: FxHashSet<String>,
+}
+
 struct Walk<'a> {
-    known: &'a Sizes,
+    known: &'a Known,
     reader: Reader<'a>,
     ignore: bool,
     limits: Limits,
@@ -169,17 +176,15 @@ impl Walk<'_> {
 
     /// Looks at the entries of one folder; the folders among them come back.
     fn visit(&mut self, folder: &Folder, entries: Vec<Entry>) -> Vec<Folder> {
-        let names: HashSet<Vec<u8>> =
-            entries.iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.name.clone()).collect();
-        if !folder.path.is_empty() && names.contains(b"pyvenv.cfg".as_slice()) {
+        // They are ascending by name.
+        let flags: Vec<&'static str> = SIBLINGS.into_iter().filter(|name| has_file(&entries, name)).collect();
+        let beside = |name: &str| flags.contains(&name);
+        if !folder.path.is_empty() && beside("pyvenv.cfg") {
             self.found.report.skip(Reason::Vendored, &folder.path);
             return Vec::new();
         }
-        let ignores = if self.ignore && names.contains(b".gitignore".as_slice()) {
-            self.with_ignore_file(folder)
-        } else {
-            folder.ignores.clone()
-        };
+        let ignores =
+            if self.ignore && beside(".gitignore") { self.with_ignore_file(folder) } else { folder.ignores.clone() };
         let mut below = Vec::new();
         for entry in entries {
             self.entries += 1;
@@ -205,7 +210,7 @@ impl Walk<'_> {
                 Kind::Submodule => self.found.report.skip(Reason::Submodule, &path),
                 Kind::Special => self.found.report.skip(Reason::Special, &path),
                 Kind::Folder => {
-                    if let Some(reason) = skipped_folder(name, &names) {
+                    if let Some(reason) = skipped_folder(name, &beside) {
                         self.found.report.skip(reason, &path);
                     } else if ignores.is_ignored(&path, true) {
                         self.found.report.skip(Reason::Ignored, &path);
@@ -221,7 +226,7 @@ impl Walk<'_> {
 
     fn size(&mut self, path: &str, node: &Node) -> Result<u64, ReadError> {
         let Node::Object(id) = node else { return self.reader.size(path, node) };
-        let size = self.known.get(id).map_or_else(|| self.reader.size(path, node), |size| Ok(*size))?;
+        let size = self.known.sizes.get(id).map_or_else(|| self.reader.size(path, node), |size| Ok(*size))?;
         self.found.sizes.insert(*id, size);
         Ok(size)
     }
@@ -245,7 +250,7 @@ impl Walk<'_> {
             return;
         };
         if let Some(limit) = manifest_limit {
-            self.manifest(path, &node, limit);
+            self.manifest(path, node, size, limit);
         } else if name.contains(".min.") {
             self.found.report.skip(Reason::Minified, &path);
         } else if size > SOURCE_BYTES {
@@ -255,12 +260,22 @@ impl Walk<'_> {
         }
     }
 
-    fn manifest(&mut self, path: String, node: &Node, limit: u64) {
-        let left = MANIFESTS_BYTES.saturating_sub(self.manifest_bytes);
-        match self.reader.read(&path, node, limit.min(left)) {
+    fn manifest(&mut self, path: String, node: Node, size: u64, limit: u64) {
+        let limit = limit.min(MANIFESTS_BYTES.saturating_sub(self.manifest_bytes));
+        if let Node::Object(id) = &node
+            && size <= limit
+        {
+            let hash = id.to_hex().to_string();
+            if self.known.manifests.contains(&hash) {
+                self.manifest_bytes += size;
+                self.found.manifests.push_known(path, node, hash);
+                return;
+            }
+        }
+        match self.reader.read(&path, &node, limit) {
             Ok(content) => {
                 self.manifest_bytes += content.bytes.len() as u64;
-                self.found.manifests.files.insert(path, content.bytes);
+                self.found.manifests.push(path, node, content);
             }
             Err(ReadError::TooLarge(_)) => self.found.report.fail(Reason::ManifestTooLarge, &path),
             Err(ReadError::Unreadable(_)) => self.found.report.fail(Reason::Unreadable, &path),
@@ -282,9 +297,17 @@ impl Walk<'_> {
     }
 }
 
+/// Files that say something of the folder that they are in.
+const SIBLINGS: [&str; 5] = [".gitignore", "Cargo.toml", "composer.json", "go.mod", "pyvenv.cfg"];
+
+/// Whether a file of this name is among entries that are ascending by name.
+fn has_file(entries: &[Entry], name: &str) -> bool {
+    let at = entries.partition_point(|entry| entry.name.as_slice() < name.as_bytes());
+    entries[at..].iter().take_while(|entry| entry.name == name.as_bytes()).any(|entry| entry.kind == Kind::File)
+}
+
 /// Why a folder of this name is not entered, whatever ignore files say.
-fn skipped_folder(name: &str, siblings: &HashSet<Vec<u8>>) -> Option<Reason> {
-    let beside = |file: &str| siblings.contains(file.as_bytes());
+fn skipped_folder(name: &str, beside: &dyn Fn(&str) -> bool) -> Option<Reason> {
     match name {
         "node_modules" | "site-packages" => Some(Reason::Vendored),
         "vendor" if beside("go.mod") || beside("composer.json") => Some(Reason::Vendored),
@@ -502,7 +525,7 @@ mod tests {
             Limits::default(),
         );
         assert_eq!(
-            walked.manifests.files.keys().collect::<Vec<_>>(),
+            walked.manifests.ids().iter().map(|id| id.path.as_str()).collect::<Vec<_>>(),
             ["a/tsconfig.json", "package.json", "pnpm-lock.yaml"]
         );
         assert!(walked.candidates.is_empty());

@@ -289,6 +289,34 @@ fn what_is_kept_of_an_index_is_not_believed_where_it_is_damaged_or_its_facts_are
 }
 
 #[test]
+fn manifests_that_are_as_they_were_say_the_same_whether_they_are_read_again_or_not() {
+    let folder = Repository::with(&FILES);
+    folder.write("broken/package.json", b"{");
+    folder.write("package-lock.json", br#"{"packages":{"node_modules/stripe":{"version":"17.1.0"}}}"#);
+    folder.commit();
+    let (_held, cache) = cache_folder();
+    warm(folder.path(), &cache);
+    for (path, text) in [
+        // Nothing asks for them.
+        ("src/util.ts", "export function util() { return 2; }\n"),
+        // A new import asks where it leads, and a client which version it has.
+        (
+            "src/util.ts",
+            "import { stripe } from '@/stripe';\nexport function util() { return stripe.charges.list(); }\n",
+        ),
+        (
+            "src/stripe.ts",
+            "import Stripe from 'stripe';\nexport const stripe = new Stripe('k');\nexport * from './util';\n",
+        ),
+    ] {
+        folder.write(path, text.as_bytes());
+        folder.commit();
+        let snapshot = Snapshot::read(warm(folder.path(), &cache).bytes);
+        assert_eq!(snapshot.reasons(), [("manifest_unreadable", 1)], "{path}: {text}");
+    }
+}
+
+#[test]
 fn a_change_of_manifests_alone_resolves_again_without_parsing() {
     let folder = Repository::with(&FILES);
     folder.write("lib/stripe.ts", b"export const stripe = { customers: { create() {} } };\n");

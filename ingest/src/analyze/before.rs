@@ -3,11 +3,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::Analyzed;
-use crate::bind::{Binder, Reads, Survey, ways};
+use super::{Analyzed, Project};
+use crate::bind::{Binder, Reads, Survey, Ways, leading};
 use crate::language::Language;
 use crate::link::Links;
 use crate::parse::{FunctionId, Stamps};
+use crate::pieces::{Numbers, Piece};
 use crate::snapshot::LineCounts;
 use crate::walk::SourceEntry;
 
@@ -15,13 +16,14 @@ use crate::walk::SourceEntry;
 const GONE: u32 = u32::MAX;
 
 /// What an index found of one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    pub(crate) path: String,
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Kept<'l, A = Analyzed<'l>> {
+    pub(crate) path: &'l str,
     pub(crate) language: Language,
-    pub(crate) content_hash: String,
+    pub(crate) content_hash: &'l str,
     pub(crate) bytes: u64,
-    pub(crate) analyzed: Analyzed,
+    /// What was found beside its line; a reference to it where that is written.
+    pub(crate) analyzed: A,
     /// Nothing where the facts are more than a line holds.
     pub(crate) line: Option<Place>,
 }
@@ -31,38 +33,28 @@ pub(crate) struct Kept {
 pub(crate) struct Place {
     pub(crate) offset: u64,
     pub(crate) length: u32,
-    pub(crate) checksum: u32,
     pub(crate) counts: LineCounts,
 }
 
-impl Kept {
+impl Kept<'_> {
     fn is_of(&self, entry: &SourceEntry) -> bool {
         self.content_hash == entry.content_hash && self.language == entry.language
     }
 
     /// The same with other positions.
     fn moved(&mut self, to: impl Fn(u32) -> u32) {
-        self.analyzed.links.moved(&to);
-        for (target, ..) in &mut self.analyzed.survey.calls {
-            *target = to(*target);
-        }
-        for (target, ..) in &mut self.analyzed.survey.passed {
-            *target = to(*target);
-        }
-        for (_, relay) in &mut self.analyzed.survey.relays {
-            relay.file = to(relay.file);
-        }
-        for reads in [&mut self.analyzed.survey.reads, &mut self.analyzed.bound.reads] {
-            reads.moved(&to);
-        }
+        let Analyzed { stamps: _, links, surface: _, survey, bound, names_cut: _ } = &mut self.analyzed;
+        links.change(|links: &mut Links| links.moved(&to));
+        survey.moved(&to);
+        bound.reads.moved(&to);
     }
 }
 
 /// What an earlier index found of the files of a project.
 #[derive(Debug, Default)]
-pub(crate) struct Before {
+pub(crate) struct Before<'l> {
     /// By position in the project; nothing where it has no file of that path.
-    files: Vec<Option<Kept>>,
+    files: Vec<Option<Kept<'l>>>,
     /// Whether its content is still the same, by position.
     same: Vec<bool>,
     /// Functions that were called by files that are gone.
@@ -71,9 +63,9 @@ pub(crate) struct Before {
     same_paths: bool,
 }
 
-impl Before {
+impl<'l> Before<'l> {
     /// What was kept, for a project of these files. The manifests have to be the same.
-    pub(crate) fn new<'f>(kept: Vec<Kept>, files: impl ExactSizeIterator<Item = &'f SourceEntry> + Clone) -> Self {
+    pub(crate) fn new<'f>(kept: Vec<Kept<'l>>, files: impl ExactSizeIterator<Item = &'f SourceEntry> + Clone) -> Self {
         let same_paths = kept.len() == files.len() && kept.iter().zip(files.clone()).all(|(a, b)| a.path == b.path);
         let mut before = Self { same_paths, ..Self::default() };
         if same_paths {
@@ -84,7 +76,7 @@ impl Before {
         let mut positions = vec![GONE; kept.len()];
         let mut old = kept.iter().zip(0..).peekable();
         for (entry, new) in files.clone().zip(0..) {
-            while old.next_if(|(kept, _)| kept.path < entry.path).is_some() {}
+            while old.next_if(|(kept, _)| *kept.path < *entry.path).is_some() {}
             if let Some((_, at)) = old.next_if(|(kept, _)| kept.path == entry.path) {
                 positions[at] = new;
             }
@@ -98,50 +90,32 @@ impl Before {
                 continue;
             }
             let survey = &kept.analyzed.survey;
-            before.orphans.extend(survey.calls.iter().map(|(file, function, _)| (*file, *function)));
-            before.orphans.extend(survey.passed.iter().map(|(file, function, _)| (*file, *function)));
+            before.orphans.extend(survey.calls.iter().map(|[file, function, _]| (file, function)));
+            before.orphans.extend(survey.passed.iter().map(|[file, function, ..]| (file, function)));
         }
-        let is_same = |(kept, entry): (&Option<Kept>, _)| kept.as_ref().is_some_and(|kept: &Kept| kept.is_of(entry));
+        let is_same = |(kept, entry): (&Option<Kept<'_>>, _)| kept.as_ref().is_some_and(|kept| kept.is_of(entry));
         before.same = before.files.iter().zip(files).map(is_same).collect();
         before
     }
 
     /// What was found of the file at a position, whatever its content is now.
-    pub(super) fn file(&self, at: usize) -> Option<&Kept> {
+    pub(super) fn file(&self, at: usize) -> Option<&Kept<'l>> {
         self.files.get(at)?.as_ref()
     }
 
     /// What was found of the file at a position, if it is still the same file.
-    pub(crate) fn same_file(&self, at: usize) -> Option<&Kept> {
+    pub(crate) fn same_file(&self, at: usize) -> Option<&Kept<'l>> {
         self.file(at).filter(|_| self.same[at])
     }
 
     /// Where the specifiers of the file at a position led.
-    pub(super) fn take_links(&mut self, at: usize) -> Option<Links> {
-        Some(std::mem::take(&mut self.files.get_mut(at)?.as_mut()?.analyzed.links))
+    pub(super) fn links(&self, at: usize) -> Option<&Piece<'l>> {
+        Some(&self.file(at)?.analyzed.links)
     }
 
-    /// What was found of the file at a position, if that is still what would be found.
-    pub(super) fn take(&mut self, at: usize, holds: impl FnOnce(&Reads) -> bool) -> Option<Kept> {
-        let is_same = *self.same.get(at)?;
-        self.files[at].take_if(|kept| is_same && holds(&kept.analyzed.bound.reads))
-    }
-
-    /// Forgets the lines that are not what was written.
-    pub(crate) fn keep_lines(&mut self, mut is_sound: impl FnMut(Place) -> bool) {
-        for (kept, same) in self.files.iter_mut().zip(&self.same) {
-            if let Some(kept) = kept.as_mut().filter(|_| *same)
-                && kept.line.is_some_and(|place| !is_sound(place))
-            {
-                // Whatever else was found of it is found again with the line.
-                kept.analyzed.bound.reads.whole = vec![GONE];
-            }
-        }
-    }
-
-    /// Whether nothing was kept.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.files.is_empty()
+    /// What was found of the file at a position, whatever its content is now.
+    pub(super) fn take(&mut self, at: usize) -> Option<Kept<'l>> {
+        self.files.get_mut(at)?.take()
     }
 
     /// Whether the project has the same paths as it had.
@@ -160,7 +134,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Compares the files as others see them; `relinked` are those whose specifiers lead elsewhere.
-    pub(super) fn new(before: &Before, relinked: &[bool], stamps: &[Stamps]) -> Self {
+    pub(super) fn new(before: &Before<'_>, relinked: &[bool], stamps: &[Stamps]) -> Self {
         let changed = |(at, stamps): (usize, &Stamps), stamp: fn(&Stamps) -> u64| {
             relinked[at] || before.file(at).is_none_or(|kept| stamp(&kept.analyzed.stamps) != stamp(stamps))
         };
@@ -172,23 +146,33 @@ impl Changes {
         }
     }
 
-    /// Compares what the survey of each file found.
-    pub(super) fn add_surveys(&mut self, before: &Before, surveys: &[Survey]) {
+    /// Compares what surveys found: `surveys` has those that were made anew, `ways` those of all files.
+    pub(super) fn add_surveys(
+        &mut self,
+        project: &Project<'_>,
+        before: &Before<'_>,
+        surveys: &[Option<Survey<'_>>],
+        ways: &[(u32, Ways)],
+    ) {
         let mut ways_changed = !before.same_paths;
         for (at, now) in surveys.iter().enumerate() {
+            let Some(now) = now else { continue };
             let then = before.file(at).map(|kept| &kept.analyzed.survey);
-            if then.is_some_and(|then| then.wrappers != now.wrappers || then.relays != now.relays) {
+            if then.is_some_and(|then| then.ways != now.ways) {
                 self.whole[at] = true;
                 ways_changed = true;
             }
-            self.callers.extend(otherwise(then.map_or(&[][..], |then| &then.calls), &now.calls));
-            self.callers.extend(otherwise(then.map_or(&[][..], |then| &then.passed), &now.passed));
+            self.callers.extend(otherwise(then.map(|then| &then.calls), &now.calls));
+            self.callers.extend(otherwise(then.map(|then| &then.passed), &now.passed));
         }
         if ways_changed {
             // Whoever calls a function has read its file.
-            let nothing = Survey::default();
-            let then = before.files.iter().map(|kept| kept.as_ref().map_or(&nothing, |kept| &kept.analyzed.survey));
-            let (then, now) = (ways(&then), ways(&surveys.iter()));
+            let then = before.files.iter().map(|kept| kept.as_ref().map(|kept| &kept.analyzed.survey));
+            let Some(then) = Ways::of(then) else {
+                project.lose();
+                return;
+            };
+            let (then, now) = (leading(&then), leading(ways));
             for (file, function) in then.keys().chain(now.keys()) {
                 if then.get(&(*file, *function)) != now.get(&(*file, *function))
                     && let Some(changed) = self.whole.get_mut(*file as usize)
@@ -200,22 +184,21 @@ impl Changes {
     }
 
     /// Whether all that was read is still what it was.
-    pub(super) fn leave(&self, reads: &Reads, binder: &Binder<'_>) -> bool {
-        let left = |changed: &[bool], files: &[u32]| {
-            files.iter().all(|file| changed.get(*file as usize).is_some_and(|changed| !changed))
+    pub(super) fn leave(&self, reads: &Reads<'_>, binder: &Binder<'_>) -> bool {
+        let left = |changed: &[bool], files: &Numbers<'_, 1>| {
+            files.iter().all(|[file]| changed.get(file as usize).is_some_and(|changed| !changed))
         };
         left(&self.whole, &reads.whole)
-            && reads.callers.iter().all(|function| !self.callers.contains(function))
+            && reads.callers.iter().all(|[file, function]| !self.callers.contains(&(file, function)))
             // A file between here and there that gained a name still leads to the others.
             && (left(&self.surfaces, &reads.surfaces) || binder.still_defines(reads))
     }
 }
 
 /// The functions of which one list says something else than the other.
-fn otherwise<T: Copy + PartialEq>(
-    then: &[(u32, FunctionId, T)],
-    now: &[(u32, FunctionId, T)],
-) -> Vec<(u32, FunctionId)> {
+fn otherwise<const N: usize>(then: Option<&Numbers<'_, N>>, now: &Numbers<'_, N>) -> Vec<(u32, FunctionId)> {
+    let nothing = Numbers::default();
+    let then = then.unwrap_or(&nothing);
     if then == now {
         return Vec::new();
     }
@@ -224,11 +207,13 @@ fn otherwise<T: Copy + PartialEq>(
     then.keys().chain(now.keys()).filter(differ).copied().collect()
 }
 
-/// What is said of each function.
-fn by_function<T: Copy>(all: &[(u32, FunctionId, T)]) -> FxHashMap<(u32, FunctionId), Vec<T>> {
-    let mut functions: FxHashMap<_, Vec<T>> = FxHashMap::default();
-    for (file, function, it) in all {
-        functions.entry((*file, *function)).or_default().push(*it);
+/// What is said of each function, behind its file and itself.
+fn by_function<const N: usize>(all: &Numbers<'_, N>) -> FxHashMap<(u32, FunctionId), Vec<[u32; N]>> {
+    let mut functions: FxHashMap<_, Vec<_>> = FxHashMap::default();
+    for said in all.iter() {
+        if let [file, function, ..] = said[..] {
+            functions.entry((file, function)).or_default().push(said);
+        }
     }
     functions
 }

@@ -8,7 +8,7 @@ const MOST_STEPS: usize = 20_000;
 /// Parts of texts, options and keys that are looked at for one call.
 const MOST_LOOKS: usize = 20_000;
 /// Everything that is looked at for one file. Ordinary files take a thousandth of it.
-const MOST_OF_A_FILE: usize = 2_000_000;
+pub(crate) const MOST_OF_A_FILE: usize = 2_000_000;
 /// Everything that is looked at for one index: about a minute of an optimised build.
 pub(crate) const MOST_OF_AN_INDEX: usize = 500_000_000;
 

@@ -8,21 +8,24 @@ use super::reads::Reads;
 use super::text::{Start, Text, start};
 use super::value::{FileId, Http, Value};
 use crate::parse::{Argument, CallId, ClassId, Expr, ExprId, FunctionId, Origin, ParsedFile, Property, TextPart};
+use crate::pieces::{Numbers, Piece};
 
 /// What a first look at every call of one file finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Survey {
-    /// Functions of the repository that it calls, with the calls, in source order.
-    pub(crate) calls: Vec<(FileId, FunctionId, ExprId)>,
-    /// Functions of the repository that it passes to calls by a name or a member, with the calls and the positions of
-    /// the arguments, in source order.
-    pub(crate) passed: Vec<(FileId, FunctionId, Place)>,
-    /// Its functions whose one plain request to a vendor depends on their parameters. Ascending.
-    pub(crate) wrappers: Vec<(FunctionId, Wrapper)>,
-    /// Calls by which its functions pass parameters of their own on to functions of the repository, in source order.
-    pub(crate) relays: Vec<(FunctionId, Relay)>,
+pub(crate) struct Survey<'l> {
+    /// Functions of the repository that it calls, each behind its file and before the call, in source order.
+    #[serde(borrow)]
+    pub(crate) calls: Numbers<'l, 3>,
+    /// Functions of the repository that it passes to calls by a name or a member, each behind its file and before the
+    /// call and the position of the argument, in source order.
+    #[serde(borrow)]
+    pub(crate) passed: Numbers<'l, 4>,
+    /// How its functions make requests for others: [`Ways`].
+    #[serde(borrow)]
+    pub(crate) ways: Piece<'l>,
     /// What was read for this.
-    pub(crate) reads: Reads,
+    #[serde(borrow)]
+    pub(crate) reads: Reads<'l>,
     /// What it took.
     pub(crate) spent: usize,
 }
@@ -30,9 +33,40 @@ pub(crate) struct Survey {
 /// An argument: of which call, and at which position.
 pub(crate) type Place = (ExprId, u32);
 
+impl Survey<'_> {
+    /// Gives each file its new position.
+    pub(crate) fn moved(&mut self, to: impl Fn(FileId) -> FileId) {
+        self.calls.change(|[target, ..]| *target = to(*target));
+        self.passed.change(|[target, ..]| *target = to(*target));
+        self.ways.change(|ways: &mut Ways| {
+            for (_, relay) in &mut ways.relays {
+                relay.file = to(relay.file);
+            }
+        });
+        self.reads.moved(&to);
+    }
+}
+
+/// How the functions of a file make requests for others.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ways {
+    /// Its functions whose one plain request to a vendor depends on their parameters. Ascending.
+    wrappers: Vec<(FunctionId, Wrapper)>,
+    /// Calls by which its functions pass parameters of their own on to functions of the repository, in source order.
+    relays: Vec<(FunctionId, Relay)>,
+}
+
+impl Ways {
+    /// Those of all files that have any; nothing where what was kept cannot be read.
+    pub(crate) fn of<'s>(surveys: impl Iterator<Item = Option<&'s Survey<'s>>>) -> Option<Vec<(FileId, Self)>> {
+        let some = (0..).zip(surveys).filter_map(|(file, survey)| Some((file, &survey?.ways)));
+        some.filter(|(_, ways)| !ways.is_default()).map(|(file, ways)| Some((file, ways.get()?))).collect()
+    }
+}
+
 /// The one request of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Wrapper {
+pub(super) struct Wrapper {
     pub(super) request: CallId,
     /// Whether even the host is a matter of its parameters.
     pub(super) open: bool,
@@ -44,7 +78,7 @@ pub(crate) struct Relay {
     /// The call.
     pub(super) call: ExprId,
     /// The function that it calls.
-    pub(crate) file: FileId,
+    pub(super) file: FileId,
     pub(super) function: FunctionId,
 }
 
@@ -57,8 +91,8 @@ pub(super) const MOST_RELAYS: u32 = 3;
 /// The surveys of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Surveyed {
-    callers: FxHashMap<(FileId, FunctionId), Vec<(FileId, ExprId)>>,
-    passed: FxHashMap<(FileId, FunctionId), Vec<(FileId, Place)>>,
+    callers: ByFunction<ExprId>,
+    passed: ByFunction<Place>,
     pub(super) wrappers: FxHashMap<(FileId, FunctionId), Wrapper>,
     /// Calls that lead to a wrapper.
     pub(super) relays: FxHashMap<(FileId, FunctionId), Vec<Relay>>,
@@ -66,29 +100,85 @@ pub(crate) struct Surveyed {
 
 impl Surveyed {
     /// Surveys in the order of the files.
-    pub(crate) fn new<'s>(surveys: impl Iterator<Item = &'s Survey> + Clone) -> Self {
-        let mut all = Self { relays: ways(&surveys), ..Self::default() };
-        for (file, survey) in (0..).zip(surveys) {
-            for (target, function, call) in &survey.calls {
-                all.callers.entry((*target, *function)).or_default().push((file, *call));
-            }
-            for (target, function, place) in &survey.passed {
-                all.passed.entry((*target, *function)).or_default().push((file, *place));
-            }
-            all.wrappers.extend(survey.wrappers.iter().map(|(function, wrapper)| ((file, *function), *wrapper)));
+    pub(crate) fn new<'s>(
+        surveys: &(impl ExactSizeIterator<Item = &'s Survey<'s>> + Clone),
+        ways: &[(FileId, Ways)],
+    ) -> Self {
+        let files = surveys.len();
+        let all = || (0..).zip(surveys.clone());
+        let callers = ByFunction::new(files, || {
+            all().flat_map(|(file, survey)| {
+                survey.calls.iter().map(move |[to, function, call]| (to, function, (file, call)))
+            })
+        });
+        let passed = ByFunction::new(files, || {
+            all().flat_map(|(file, survey)| {
+                survey.passed.iter().map(move |[to, function, call, at]| (to, function, (file, (call, at))))
+            })
+        });
+        let mut all = Self { callers, passed, relays: leading(ways), ..Self::default() };
+        for relays in all.relays.values_mut() {
+            relays.retain(|relay| (relay.file as usize) < files);
+        }
+        for (file, ways) in ways {
+            all.wrappers.extend(ways.wrappers.iter().map(|(function, wrapper)| ((*file, *function), *wrapper)));
         }
         all
     }
 }
 
+/// What files say of functions, by the file of the function.
+#[derive(Debug, Default)]
+struct ByFunction<T> {
+    /// Where what is said of each file's functions begins; one more at the end.
+    starts: Vec<usize>,
+    /// The function of which it is said, ascending within a file.
+    functions: Vec<FunctionId>,
+    /// What is said, behind the file that says it. Of one function in the order of those.
+    said: Vec<(FileId, T)>,
+}
+
+impl<T: Copy + Default> ByFunction<T> {
+    /// Of the functions of so many files.
+    fn new<I: Iterator<Item = (FileId, FunctionId, (FileId, T))>>(files: usize, all: impl Fn() -> I) -> Self {
+        let mut starts = vec![0; files + 1];
+        for (to, ..) in all() {
+            if let Some(count) = starts.get_mut(to as usize + 1) {
+                *count += 1;
+            }
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut free = starts.clone();
+        let mut sorted = vec![(0, (0, T::default())); starts[files]];
+        for (to, function, said) in all().filter(|(to, ..)| (*to as usize) < files) {
+            let at = &mut free[to as usize];
+            sorted[*at] = (function, said);
+            *at += 1;
+        }
+        for bounds in starts.windows(2) {
+            sorted[bounds[0]..bounds[1]].sort_by_key(|(function, _)| *function);
+        }
+        let (functions, said) = sorted.into_iter().unzip();
+        Self { starts, functions, said }
+    }
+
+    fn of(&self, file: FileId, function: FunctionId) -> &[(FileId, T)] {
+        let at = file as usize;
+        let (Some(start), Some(end)) = (self.starts.get(at), self.starts.get(at + 1)) else { return &[] };
+        let functions = &self.functions[*start..*end];
+        let from = functions.partition_point(|known| *known < function);
+        let to = functions.partition_point(|known| *known <= function);
+        &self.said[start + from..start + to]
+    }
+}
+
 /// The calls by which each function leads to a wrapper, level by level.
-pub(crate) fn ways<'s>(
-    surveys: &(impl Iterator<Item = &'s Survey> + Clone),
-) -> FxHashMap<(FileId, FunctionId), Vec<Relay>> {
-    let all = || (0..).zip(surveys.clone());
+pub(crate) fn leading(all: &[(FileId, Ways)]) -> FxHashMap<(FileId, FunctionId), Vec<Relay>> {
     let mut reaching: FxHashSet<(FileId, FunctionId)> = FxHashSet::default();
-    for (file, survey) in all() {
-        reaching.extend(survey.wrappers.iter().map(|(function, _)| (file, *function)));
+    for (file, ways) in all {
+        reaching.extend(ways.wrappers.iter().map(|(function, _)| (*file, *function)));
     }
     let leads = |reaching: &FxHashSet<_>, from: (FileId, FunctionId), relay: &Relay| {
         let to = (relay.file, relay.function);
@@ -97,21 +187,21 @@ pub(crate) fn ways<'s>(
     };
     for _ in 0..MOST_RELAYS {
         let mut found = Vec::new();
-        for (file, survey) in all() {
-            let leading = survey.relays.iter().filter(|(function, relay)| leads(&reaching, (file, *function), relay));
-            found.extend(leading.map(|(function, _)| (file, *function)));
+        for (file, ways) in all {
+            let leading = ways.relays.iter().filter(|(function, relay)| leads(&reaching, (*file, *function), relay));
+            found.extend(leading.map(|(function, _)| (*file, *function)));
         }
         reaching.extend(found);
     }
-    let mut ways: FxHashMap<_, Vec<Relay>> = FxHashMap::default();
-    for (file, survey) in all() {
-        for (function, relay) in &survey.relays {
-            if leads(&reaching, (file, *function), relay) {
-                ways.entry((file, *function)).or_default().push(*relay);
+    let mut leading: FxHashMap<_, Vec<Relay>> = FxHashMap::default();
+    for (file, ways) in all {
+        for (function, relay) in &ways.relays {
+            if leads(&reaching, (*file, *function), relay) {
+                leading.entry((*file, *function)).or_default().push(*relay);
             }
         }
     }
-    ways
+    leading
 }
 
 impl<'w> Evaluator<'_, 'w> {
@@ -119,18 +209,18 @@ impl<'w> Evaluator<'_, 'w> {
     pub(super) fn callers_of(&self, file: FileId, function: FunctionId) -> &'w [(FileId, ExprId)] {
         let Some(surveyed) = self.surveyed else { return &[] };
         self.world.note_callers(file, function);
-        surveyed.callers.get(&(file, function)).map_or(&[], Vec::as_slice)
+        surveyed.callers.of(file, function)
     }
 
     /// The calls that a function is passed to by a name or a member; none while files are surveyed.
     pub(super) fn passers_of(&self, file: FileId, function: FunctionId) -> &'w [(FileId, Place)] {
         let Some(surveyed) = self.surveyed else { return &[] };
         self.world.note_callers(file, function);
-        surveyed.passed.get(&(file, function)).map_or(&[], Vec::as_slice)
+        surveyed.passed.of(file, function)
     }
 
-    /// The functions that arguments of a call are, where the call does not hold or name them itself.
-    fn passes(&mut self, file: FileId, call: ExprId, arguments: &[Argument]) -> Vec<(FileId, FunctionId, Place)> {
+    /// The functions that arguments of a call are, where the call does not hold or name them itself: as in [`Survey`].
+    fn passes(&mut self, file: FileId, call: ExprId, arguments: &[Argument]) -> Vec<[u32; 4]> {
         let parsed = self.world.file(file).parsed;
         let mut all = Vec::new();
         for (at, argument) in (0..).zip(arguments).take_while(|(_, argument)| !argument.spread) {
@@ -140,7 +230,7 @@ impl<'w> Evaluator<'_, 'w> {
             let value = self.expr(file, argument.value);
             for alternative in value.alternatives() {
                 if let Value::Function(there, function) = alternative {
-                    all.push((*there, *function, (call, at)));
+                    all.push([*there, *function, call, at]);
                 }
             }
         }
@@ -162,7 +252,7 @@ impl<'w> Evaluator<'_, 'w> {
     }
 
     /// Looks at every call of a file once: which functions it calls, and which of its own wrap a plain request.
-    pub(super) fn survey(&mut self, file: FileId, left: usize) -> Survey {
+    pub(super) fn survey(&mut self, file: FileId, left: usize) -> Survey<'static> {
         self.begin_file(left);
         let world = self.world;
         let parsed = world.file(file).parsed;
@@ -180,7 +270,7 @@ impl<'w> Evaluator<'_, 'w> {
             for alternative in value.alternatives() {
                 match alternative {
                     Value::Function(target, function) if !construct => {
-                        calls.push((*target, *function, call.expr));
+                        calls.push([*target, *function, call.expr]);
                         for around in parsed.functions_around(call.function) {
                             if arguments.iter().any(|argument| mentions(parsed, argument.value, around, 0)) {
                                 let relay = Relay { call: call.expr, file: *target, function: *function };
@@ -190,12 +280,12 @@ impl<'w> Evaluator<'_, 'w> {
                     }
                     Value::Class(target, class) => {
                         let made = self.constructor_of(*target, *class);
-                        calls.extend(made.map(|(target, constructor)| (target, constructor, call.expr)));
+                        calls.extend(made.map(|(target, constructor)| [target, constructor, call.expr]));
                     }
                     // `super(…)`
                     Value::Instance(target, class) if matches!(parsed.expr(*callee), Expr::Super(_)) => {
                         let made = self.constructor_of(*target, *class);
-                        calls.extend(made.map(|(target, constructor)| (target, constructor, call.expr)));
+                        calls.extend(made.map(|(target, constructor)| [target, constructor, call.expr]));
                     }
                     other => {
                         if call.function.is_some()
@@ -223,7 +313,13 @@ impl<'w> Evaluator<'_, 'w> {
         }
         let mut wrappers: Vec<_> = wrappers.into_iter().collect();
         wrappers.sort_unstable_by_key(|(function, _)| *function);
-        Survey { calls, passed: given, wrappers, relays, reads: world.reads(), spent: self.spent.of_file() }
+        Survey {
+            calls: Numbers::of(calls.into_iter()),
+            passed: Numbers::of(given.into_iter()),
+            ways: Piece::of(&Ways { wrappers, relays }),
+            reads: world.reads(),
+            spent: self.spent.of_file(),
+        }
     }
 
     /// What a request makes of the function around it, where it may reach a vendor.

@@ -13,6 +13,7 @@ use super::clients::Clients;
 use super::passes::{self, Place};
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
+use crate::analyze::Project;
 use crate::catalog::Catalog;
 use crate::language::Family;
 use crate::parse::{
@@ -52,7 +53,7 @@ pub(super) struct Frame {
 pub(super) struct Evaluator<'p, 'w> {
     pub(super) world: &'w World<'p>,
     pub(super) catalog: &'p Catalog,
-    pub(super) pins: &'p Pins,
+    project: &'p Project<'p>,
     pub(super) clients: Clients,
     pub(super) known: FxHashMap<Question, Value>,
     pub(super) open: FxHashMap<Question, usize>,
@@ -78,16 +79,11 @@ pub(super) struct Evaluator<'p, 'w> {
 }
 
 impl<'p, 'w> Evaluator<'p, 'w> {
-    pub(super) fn new(
-        world: &'w World<'p>,
-        catalog: &'p Catalog,
-        pins: &'p Pins,
-        surveyed: Option<&'w Surveyed>,
-    ) -> Self {
+    pub(super) fn new(world: &'w World<'p>, project: &'p Project<'p>, surveyed: Option<&'w Surveyed>) -> Self {
         Self {
             world,
-            catalog,
-            pins,
+            catalog: project.catalog,
+            project,
             clients: Clients::default(),
             known: FxHashMap::default(),
             open: FxHashMap::default(),
@@ -102,6 +98,11 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             changes: FxHashMap::default(),
             continued: FxHashMap::default(),
         }
+    }
+
+    /// What manifests and lockfiles pin.
+    pub(super) fn pins(&self) -> &'p Pins {
+        self.project.pins()
     }
 
     /// A new file, for which so much may be looked at.
@@ -432,7 +433,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             return None;
         };
         let there = world.file(definition.file);
-        match there.parsed.exports[definition.export].value {
+        match self.world.export(definition) {
             ExportValue::Binding(binding) => Some(self.binding(definition.file, binding)),
             ExportValue::Expr(expr) => Some(self.expr(definition.file, expr)),
             ExportValue::From { specifier, name }

@@ -24,6 +24,8 @@ mod query;
 mod reads;
 mod results;
 mod sites;
+mod stars;
+mod surface;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -33,20 +35,23 @@ mod world;
 mod wrapped;
 mod written;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use sync_core::graph::{CallSite, Client, Edge, Export, Import, Unresolved};
 
-use crate::analyze::Project;
+use crate::analyze::{Project, Table};
 use crate::link::Links;
 use crate::parse::ExportValue;
 use eval::Evaluator;
 use value::FileId;
 use world::World;
 
-pub(crate) use bounds::MOST_OF_AN_INDEX;
-pub(crate) use callers::{Survey, Surveyed, ways};
+pub(crate) use bounds::{MOST_OF_A_FILE, MOST_OF_AN_INDEX};
+pub(crate) use callers::{Survey, Surveyed, Ways, leading};
 pub(crate) use clients::united;
 pub(crate) use reads::Reads;
+pub(crate) use surface::Surface;
 
 /// What all files together say of one of them.
 #[derive(Debug, Default)]
@@ -60,33 +65,24 @@ pub(crate) struct Linked {
 
 /// What binding a file found beside that, and what it read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Bound {
-    /// Clients that it constructs or calls something on.
-    #[serde(with = "as_json")]
-    pub(crate) clients: Vec<Client>,
+pub(crate) struct Bound<'l> {
+    /// Clients that it constructs or calls something on, as JSON, or nothing where there are none: clients leave out what
+    /// they do not have, which only a form with names can read back.
+    #[serde(borrow)]
+    clients: Cow<'l, str>,
     /// Whether it takes more to follow than is looked at, so that call sites may be missing.
     pub(crate) cut: bool,
     /// What was read for this.
-    pub(crate) reads: Reads,
+    #[serde(borrow)]
+    pub(crate) reads: Reads<'l>,
     /// What it took.
     pub(crate) spent: usize,
 }
 
-/// Clients leave out what they do not have, which only a form with names can read back.
-mod as_json {
-    use serde::de::Error as _;
-    use serde::ser::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use sync_core::graph::Client;
-
-    pub(super) fn serialize<S: Serializer>(clients: &[Client], serializer: S) -> Result<S::Ok, S::Error> {
-        let text = if clients.is_empty() { Ok(String::new()) } else { serde_json::to_string(clients) };
-        text.map_err(S::Error::custom)?.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Client>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_str(&text).map_err(D::Error::custom) }
+impl Bound<'_> {
+    /// Clients that it constructs or calls something on; nothing where what was kept cannot be read.
+    pub(crate) fn clients(&self) -> Option<Vec<Client>> {
+        if self.clients.is_empty() { Some(Vec::new()) } else { serde_json::from_str(&self.clients).ok() }
     }
 }
 
@@ -97,31 +93,34 @@ pub(crate) struct Binder<'p> {
 }
 
 impl<'p> Binder<'p> {
-    /// The files of a project, with where the specifiers of each lead.
-    pub(crate) fn new(project: &'p Project<'p>, links: &'p [Links]) -> Self {
-        Self { project, world: World::new(project, links) }
+    /// The files of a project, with where the specifiers of each lead and what it exports.
+    pub(crate) fn new(project: &'p Project<'p>, links: &'p Table<'p, Links>, surfaces: &'p Table<'p, Surface>) -> Self {
+        Self { project, world: World::new(project, links, surfaces) }
     }
 
     /// Whether every name that was looked up is still defined where it was.
-    pub(crate) fn still_defines(&self, reads: &Reads) -> bool {
+    pub(crate) fn still_defines(&self, reads: &Reads<'_>) -> bool {
         self.world.still_defines(reads)
     }
 
     /// Surveys files, one after the other.
-    pub(crate) fn surveyor(&self) -> impl FnMut(FileId, usize) -> Survey {
-        let mut evaluator = Evaluator::new(&self.world, self.project.catalog, self.project.pins, None);
+    pub(crate) fn surveyor(&self) -> impl FnMut(FileId, usize) -> Survey<'static> {
+        let mut evaluator = Evaluator::new(&self.world, self.project, None);
         move |file, left| evaluator.survey(file, left)
     }
 
     /// Binds files, one after the other.
-    pub(crate) fn bindery<'b>(&'b self, surveyed: &'b Surveyed) -> impl FnMut(FileId, usize) -> (Linked, Bound) + 'b {
-        let mut evaluator = Evaluator::new(&self.world, self.project.catalog, self.project.pins, Some(surveyed));
+    pub(crate) fn bindery<'b>(
+        &'b self,
+        surveyed: &'b Surveyed,
+    ) -> impl FnMut(FileId, usize) -> (Linked, Bound<'static>) + 'b {
+        let mut evaluator = Evaluator::new(&self.world, self.project, Some(surveyed));
         move |file, left| evaluator.bind(file, left)
     }
 }
 
 impl Evaluator<'_, '_> {
-    fn bind(&mut self, id: FileId, left: usize) -> (Linked, Bound) {
+    fn bind(&mut self, id: FileId, left: usize) -> (Linked, Bound<'static>) {
         self.begin_file(left);
         let world = self.world;
         let file = world.file(id);
@@ -144,7 +143,10 @@ impl Evaluator<'_, '_> {
         });
         let linked = Linked { imports: imports.collect(), exports: exports.collect(), edges, unresolved, call_sites };
         let clients = self.clients.of_file(id);
+        // A client is made of texts alone, and those always have a form as JSON.
+        let clients =
+            if clients.is_empty() { String::new() } else { serde_json::to_string(&clients).unwrap_or_default() };
         let (cut, spent) = (self.is_file_spent(), self.spent.of_file());
-        (linked, Bound { clients, cut, reads: world.reads(), spent })
+        (linked, Bound { clients: clients.into(), cut, reads: world.reads(), spent })
     }
 }

@@ -146,7 +146,7 @@ impl Evaluator<'_, '_> {
             return None;
         }
         let definition = self.world.definition(file, name)?;
-        let export = &self.world.file(definition.file).parsed.exports[definition.export];
+        let export = self.world.file(definition.file).parsed.exports.get(definition.export)?;
         match export.value {
             ExportValue::Binding(binding) => self.declared_name(definition.file, binding, depth + 1),
             ExportValue::Expr(value) => Some(Declared::Export(definition.file, export.name, value)),

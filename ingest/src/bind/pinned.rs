@@ -160,7 +160,7 @@ impl Evaluator<'_, '_> {
                 Pinned { version: Some(version), source: "manifest_range" }
             }
             Some(_) => Pinned { version: None, source: "unknown" },
-            None => self.pins.sdk_version(self.world.path(file), package),
+            None => self.pins().sdk_version(self.world.path(file), package),
         }
     }
 

@@ -7,33 +7,43 @@ use serde::{Deserialize, Serialize};
 use super::value::FileId;
 use super::world::Definition;
 use crate::parse::FunctionId;
+use crate::pieces::{Numbers, Piece};
 
 /// What was read for one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Reads {
+pub(crate) struct Reads<'l> {
     /// Files of which anything may have been read; the file itself among them. Ascending.
-    pub(crate) whole: Vec<FileId>,
+    #[serde(borrow)]
+    pub(crate) whole: Numbers<'l, 1>,
     /// Files of which only the names that they export were read. Ascending, none of `whole`.
-    pub(crate) surfaces: Vec<FileId>,
-    /// Names that were looked up in a file and found in another or not at all, with where that was. Ascending.
-    pub(crate) definitions: Vec<(FileId, String, Option<Definition>)>,
-    /// Functions whose callers were asked for. Ascending.
-    pub(crate) callers: Vec<(FileId, FunctionId)>,
+    #[serde(borrow)]
+    pub(crate) surfaces: Numbers<'l, 1>,
+    /// Names that were looked up in a file and found in another or not at all: [`Sought`].
+    #[serde(borrow)]
+    pub(super) definitions: Piece<'l>,
+    /// Functions whose callers were asked for, each behind its file. Ascending.
+    #[serde(borrow)]
+    pub(crate) callers: Numbers<'l, 2>,
 }
 
-impl Reads {
+/// Names that were looked up, each behind its file and with where it was. Ascending.
+pub(super) type Sought = Vec<(FileId, String, Option<Definition>)>;
+
+impl Reads<'_> {
     /// Gives each file its new position.
     pub(crate) fn moved(&mut self, to: impl Fn(FileId) -> FileId) {
-        let files = self.whole.iter_mut().chain(&mut self.surfaces);
-        for file in files.chain(self.callers.iter_mut().map(|(file, _)| file)) {
-            *file = to(*file);
+        for files in [&mut self.whole, &mut self.surfaces] {
+            files.change(|[file]| *file = to(*file));
         }
-        for (file, _, found) in &mut self.definitions {
-            *file = to(*file);
-            if let Some(found) = found {
-                found.moved(&to);
+        self.callers.change(|[file, _]| *file = to(*file));
+        self.definitions.change(|sought: &mut Sought| {
+            for (file, _, found) in sought {
+                *file = to(*file);
+                if let Some(found) = found {
+                    found.moved(&to);
+                }
             }
-        }
+        });
     }
 }
 
@@ -96,19 +106,24 @@ impl Noted {
         self.definitions.clear();
     }
 
-    pub(super) fn reads(&self) -> Reads {
+    pub(super) fn reads(&self) -> Reads<'static> {
         let marked = |mark| {
             let mut files: Vec<_> =
                 self.files.iter().copied().filter(|file| self.marks[*file as usize] == mark).collect();
             files.sort_unstable();
-            files
+            Numbers::of(files.into_iter().map(|file| [file]))
         };
         let mut callers = self.callers.clone();
         callers.sort_unstable();
         callers.dedup();
         let sought = self.definitions.iter();
-        let mut definitions: Vec<_> = sought.map(|((file, name), found)| (*file, name.clone(), *found)).collect();
+        let mut definitions: Sought = sought.map(|((file, name), found)| (*file, name.clone(), *found)).collect();
         definitions.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-        Reads { whole: marked(Mark::Whole), surfaces: marked(Mark::Surface), definitions, callers }
+        Reads {
+            whole: marked(Mark::Whole),
+            surfaces: marked(Mark::Surface),
+            definitions: Piece::of(&definitions),
+            callers: Numbers::of(callers.into_iter().map(|(file, function)| [file, function])),
+        }
     }
 }

@@ -344,7 +344,7 @@ impl Evaluator<'_, '_> {
         use crate::parse::ExportValue;
         let definition = self.world.definition(file, name)?;
         let there = self.world.file(definition.file);
-        match there.parsed.exports[definition.export].value {
+        match self.world.export(definition) {
             ExportValue::Expr(expr) => Some((definition.file, expr)),
             ExportValue::Binding(binding) => {
                 let it = there.parsed.bindings.get(binding as usize)?;

@@ -161,7 +161,7 @@ impl Evaluator<'_, '_> {
         };
         let Some(definition) = self.world.definition(target, name) else { return Value::Unknown };
         let there = self.world.file(definition.file);
-        match there.parsed.exports[definition.export].value {
+        match self.world.export(definition) {
             ExportValue::Binding(binding) => self.named_type(definition.file, binding, path),
             ExportValue::From { specifier, name } if !there.targets.contains_key(&specifier) => {
                 self.package_type(there.family, there.parsed.name(specifier), there.parsed.name(name))

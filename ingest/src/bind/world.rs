@@ -1,15 +1,17 @@
 //! All files of a project with their imports resolved, and exports followed through any chain of re-exports.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use sync_core::graph::Symbol;
 
-use super::reads::{Noted, Reads};
+use super::reads::{self, Noted, Reads};
+use super::stars::{self, Stars, With};
+use super::surface::Surface;
 use super::value::FileId;
-use crate::analyze::Project;
+use crate::analyze::{Project, Table};
 use crate::language::Family;
 use crate::link::Links;
 use crate::parse::{ClassId, ExportValue, FunctionId, Name, Origin, ParsedFile, SymbolIndex, Type, TypeRoot};
@@ -32,7 +34,6 @@ pub(super) struct File<'p> {
     siblings: Vec<FileId>,
     /// Specifiers that name a package which the repository publishes, or its built entry, with what others import.
     pub(super) published: FxHashMap<Name, &'p str>,
-    exports: FxHashMap<&'p str, Vec<usize>>,
 }
 
 /// Where an exported name is defined.
@@ -53,7 +54,12 @@ impl Definition {
 /// All files. Each is looked up when it is first read, and what one file's answers read is noted.
 pub(super) struct World<'p> {
     project: &'p Project<'p>,
-    links: &'p [Links],
+    links: &'p Table<'p, Links>,
+    surfaces: &'p Table<'p, Surface>,
+    /// What those export that a file takes everything from, by file.
+    stars: Vec<OnceCell<Option<Stars>>>,
+    /// How much may still be looked at for that.
+    pub(super) left_for_stars: Cell<usize>,
     files: Vec<OnceCell<File<'p>>>,
     tests: Vec<OnceCell<bool>>,
     reads: RefCell<Noted>,
@@ -62,13 +68,25 @@ pub(super) struct World<'p> {
 }
 
 impl<'p> World<'p> {
-    /// The files of a project, with where their specifiers lead.
-    pub(super) fn new(project: &'p Project<'p>, links: &'p [Links]) -> Self {
+    /// The files of a project, with where their specifiers lead and what they export.
+    pub(super) fn new(project: &'p Project<'p>, links: &'p Table<'p, Links>, surfaces: &'p Table<'p, Surface>) -> Self {
         let files = project.files.iter().map(|_| OnceCell::new()).collect();
+        let all_stars = project.files.iter().map(|_| OnceCell::new()).collect();
         let tests = vec![OnceCell::new(); project.files.len()];
         let sought = project.files.iter().map(|_| FxHashMap::default()).collect();
         let reads = RefCell::new(Noted::new(project.files.len()));
-        Self { project, links, files, tests, reads, sought: RefCell::new(sought) }
+        let left_for_stars = Cell::new(stars::MOST);
+        Self {
+            project,
+            links,
+            surfaces,
+            stars: all_stars,
+            left_for_stars,
+            files,
+            tests,
+            reads,
+            sought: RefCell::new(sought),
+        }
     }
 
     /// Notes that it was asked who calls a function.
@@ -82,7 +100,7 @@ impl<'p> World<'p> {
     }
 
     /// Which files were read since.
-    pub(super) fn reads(&self) -> Reads {
+    pub(super) fn reads(&self) -> Reads<'static> {
         self.reads.borrow().reads()
     }
 
@@ -106,53 +124,86 @@ impl<'p> World<'p> {
         let at = id as usize;
         self.files[at].get_or_init(|| {
             let parsed = self.project.facts(at);
+            let links = self.links.of(self.project, at);
             let mut targets = FxHashMap::default();
             let mut published = FxHashMap::default();
             let imported = parsed.imports.iter().map(|import| import.specifier);
             for specifier in imported.chain(parsed.mocks.iter().copied()) {
-                let Some(link) = self.links[at].get(parsed.name(specifier)) else { continue };
+                let Some(link) = links.get(parsed.name(specifier)) else { continue };
                 if let Some(own) = &link.published {
                     published.insert(specifier, own.as_str());
                 }
-                if let Some(target) = link.target {
+                if let Some(target) = self.led(link.target) {
                     targets.insert(specifier, target);
                 }
             }
             let mut submodules = FxHashMap::default();
             for import in &parsed.imports {
                 for (name, module) in import.names.iter().zip(&import.modules) {
-                    let link = self.links[at].get(parsed.name(*module));
-                    if let Some(target) = link.and_then(|link| link.target) {
+                    let link = links.get(parsed.name(*module));
+                    if let Some(target) = self.led(link.and_then(|link| link.target)) {
                         submodules.insert((import.specifier, parsed.name(*name)), target);
                     }
                 }
             }
             let family = self.project.files[at].entry.language.family();
-            let own = self.links[at].get(OWN_PACKAGE).into_iter().flat_map(|link| link.members.iter().copied());
-            let siblings = own.filter(|other| *other != id).collect();
-            let mut exports: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-            for (at, export) in parsed.exports.iter().enumerate() {
-                exports.entry(parsed.name(export.name)).or_default().push(at);
-            }
-            File { parsed, family, targets, submodules, siblings, published, exports }
+            let siblings = self.siblings(id).collect();
+            File { parsed, family, targets, submodules, siblings, published }
         })
+    }
+
+    /// What a file exports, without a note.
+    pub(super) fn surface(&self, id: FileId) -> &'p Surface {
+        self.surfaces.of(self.project, id as usize)
+    }
+
+    /// The file that a specifier of a file leads to, without a note.
+    fn target_of(&self, id: FileId, specifier: &str) -> Option<FileId> {
+        self.led(self.links.of(self.project, id as usize).get(specifier)?.target)
+    }
+
+    /// The modules that a file takes everything from, without a note.
+    pub(super) fn starred(&self, id: FileId) -> impl Iterator<Item = FileId> {
+        let taken = self.surface(id).named("*").iter().filter_map(|export| export.from.as_ref());
+        taken.filter_map(move |taken| self.target_of(id, &taken.specifier))
+    }
+
+    /// A file of the project to which a link leads; what was kept of links may be of another project.
+    fn led(&self, target: Option<FileId>) -> Option<FileId> {
+        target.filter(|target| {
+            let is_there = (*target as usize) < self.files.len();
+            if !is_there {
+                self.project.lose();
+            }
+            is_there
+        })
+    }
+
+    /// The other files that may be of the package of a file, without a note.
+    pub(super) fn siblings(&self, id: FileId) -> impl Iterator<Item = FileId> {
+        let own = self.links.of(self.project, id as usize).get(OWN_PACKAGE);
+        let members = own.into_iter().flat_map(|link| link.members.iter().copied());
+        members.filter(move |other| *other != id && self.led(Some(*other)).is_some())
     }
 
     /// The other files of a file's package: those of tests only for tests.
     fn package_of(&self, file: FileId) -> Vec<FileId> {
-        let here = self.unnoted(file);
-        let package = |file: &File<'_>| file.parsed.package.map(|package| file.parsed.name(package).to_owned());
-        let own = package(here);
+        let own = &self.surface(file).package;
         let is_test = |file: FileId| self.path(file).ends_with("_test.go");
-        let siblings = here.siblings.iter().copied();
-        siblings
+        self.siblings(file)
             .filter(|other| {
                 if is_test(*other) && !is_test(file) {
                     return false;
                 }
-                package(self.unnoted(*other)) == own || (!is_test(file) && !is_test(*other))
+                self.surface(*other).package == *own || (!is_test(file) && !is_test(*other))
             })
             .collect()
+    }
+
+    /// What an export is.
+    pub(super) fn export(&self, definition: Definition) -> ExportValue {
+        let export = self.file(definition.file).parsed.exports.get(definition.export);
+        export.map_or(ExportValue::Unknown, |export| export.value.clone())
     }
 
     /// Whether two files are of one package.
@@ -178,7 +229,7 @@ impl<'p> World<'p> {
         let definition = target.and_then(|target| self.definition(*target, here.name(*name)));
         let Some(definition) = definition else { return (file, class) };
         let there = self.file(definition.file).parsed;
-        match there.exports[definition.export].value {
+        match self.export(definition) {
             ExportValue::Binding(binding) => match there.bindings.get(binding as usize).map(|it| &it.origin) {
                 Some(Origin::Class(class)) => (definition.file, *class),
                 _ => (file, class),
@@ -238,9 +289,12 @@ impl<'p> World<'p> {
     }
 
     /// Whether every name that was looked up is still defined where it was.
-    pub(super) fn still_defines(&self, reads: &Reads) -> bool {
-        reads
-            .definitions
+    pub(super) fn still_defines(&self, reads: &Reads<'_>) -> bool {
+        let Some(sought) = reads.definitions.get::<reads::Sought>() else {
+            self.project.lose();
+            return false;
+        };
+        sought
             .iter()
             .all(|(file, name, found)| (*file as usize) < self.files.len() && self.sought(*file, name).found == *found)
     }
@@ -262,11 +316,9 @@ impl<'p> World<'p> {
     /// Specifiers that a file takes everything from and that lead to packages.
     pub(super) fn starred_packages(&self, file: FileId) -> Vec<Name> {
         let here = self.file(file);
-        here.exports
-            .get("*")
-            .map_or(&[][..], Vec::as_slice)
-            .iter()
-            .filter_map(|at| match here.parsed.exports[*at].value {
+        let stars = here.parsed.exports.iter().filter(|export| here.parsed.name(export.name) == "*");
+        stars
+            .filter_map(|export| match export.value {
                 ExportValue::From { specifier, .. } if !here.targets.contains_key(&specifier) => Some(specifier),
                 _ => None,
             })
@@ -294,43 +346,51 @@ impl<'w> Search<'w, '_> {
             return None;
         }
         self.surfaces.push(file);
-        let here = self.world.unnoted(file);
+        let here = self.world.surface(file);
         // Of a name that is assigned several times the first says what it is.
-        if let Some(at) = here.exports.get(name).and_then(|exports| exports.first()) {
-            let export = &here.parsed.exports[*at];
-            if let ExportValue::From { specifier, name: there } = export.value
-                && let Some(target) = here.targets.get(&specifier)
-                && here.parsed.name(there) != "*"
+        if let Some(export) = here.named(name).first() {
+            if let Some(taken) = &export.from
+                && let Some(target) = self.world.target_of(file, &taken.specifier)
+                && taken.name != "*"
             {
-                let name = here.parsed.name(there);
-                let found = self.run(*target, name, depth + 1);
-                if found.is_some() || !here.submodules.contains_key(&(specifier, name)) {
+                let found = self.run(target, &taken.name, depth + 1);
+                let module = taken.module.as_deref().and_then(|module| self.world.target_of(file, module));
+                if found.is_some() || module.is_none() {
                     return found;
                 }
             }
-            return Some(Definition { file, export: *at });
+            return Some(Definition { file, export: export.at });
         }
         if name == "default" || name == "=" {
             // The default of a CommonJS module is all that it exports.
-            let whole = here.exports.get("=").and_then(|exports| exports.first());
-            return whole.map(|at| Definition { file, export: *at });
+            return here.named("=").first().map(|export| Definition { file, export: export.at });
         }
         let mut found: Option<Definition> = None;
         // Which of them are of the package, they say themselves.
-        self.surfaces.extend(&here.siblings);
+        self.surfaces.extend(self.world.siblings(file));
         for other in self.world.package_of(file) {
-            if let Some(at) = self.world.unnoted(other).exports.get(name).and_then(|exports| exports.first()) {
+            if let Some(export) = self.world.surface(other).named(name).first() {
                 // Of files for several systems nobody knows here which one counts.
                 if found.is_some() {
                     return None;
                 }
-                found = Some(Definition { file: other, export: *at });
+                found = Some(Definition { file: other, export: export.at });
             }
         }
-        for at in here.exports.get("*").map_or(&[][..], Vec::as_slice) {
-            let ExportValue::From { specifier, .. } = here.parsed.exports[*at].value else { continue };
-            let Some(target) = here.targets.get(&specifier) else { continue };
-            if let Some(definition) = self.run(*target, name, depth + 1) {
+        if here.named("*").is_empty() {
+            return found;
+        }
+        let stars = self.world.stars[file as usize].get_or_init(|| Stars::of(self.world, file)).as_ref();
+        if let Some(stars) = stars
+            && let with @ (With::Nothing | With::Only(_)) = stars.with(name)
+        {
+            self.surfaces.extend(&stars.files);
+            let definition = if let With::Only(module) = with { self.run(module, name, depth + 1) } else { None };
+            let disagree = found.is_some() && definition.is_some() && found != definition;
+            return if disagree { None } else { found.or(definition) };
+        }
+        for target in self.world.starred(file) {
+            if let Some(definition) = self.run(target, name, depth + 1) {
                 if found.is_some_and(|known| known != definition) {
                     return None;
                 }

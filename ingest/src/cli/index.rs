@@ -23,6 +23,8 @@ use crate::walk::Limits;
 const WALL_TIME: Duration = Duration::from_mins(5);
 /// Compression of `.zst` output.
 const ZSTD_LEVEL: i32 = 3;
+/// Bytes of output that are written at once.
+const BUFFER: usize = 256 << 10;
 
 /// Writes the snapshot of a repository or folder: which call depends on which vendor operation, and no source.
 #[derive(Debug, Args)]
@@ -136,7 +138,7 @@ fn to_file(options: &IndexOptions, out: &Path, bar: &Bar) -> anyhow::Result<Inde
         encoder.finish().with_context(cannot)?;
         summary
     } else {
-        index(options, &mut BufWriter::new(file.as_file()), bar)?
+        index(options, &mut BufWriter::with_capacity(BUFFER, file.as_file()), bar)?
     };
     readable_as_any_file(file.as_file()).with_context(cannot)?;
     file.persist(out).with_context(cannot)?;

@@ -1,11 +1,14 @@
 //! From the files of a tree to what is found of them, with what a cache has kept.
 
+use std::sync::OnceLock;
+
+use super::write::Files;
 use super::{IndexError, IndexOptions, Progress};
-use crate::analyze::{Analysis, Before, Project, Source, analyze};
-use crate::cache::{Cache, Last, Lines};
+use crate::analyze::{Analysis, Before, Declared, KeptManifests, Project, Source, analyze};
+use crate::cache::{Cache, Last, State};
 use crate::catalog::Catalog;
 use crate::link;
-use crate::manifests::Manifests;
+use crate::manifests::{Id, Manifests};
 use crate::pins::{Pins, Problem};
 use crate::pool::{self, Outcome, PoolError};
 use crate::reason::Reason;
@@ -18,19 +21,22 @@ pub(super) struct Run<'a> {
     pub(super) tree: &'a Tree,
     pub(super) catalog: &'a Catalog,
     pub(super) candidates: &'a [Candidate],
-    pub(super) manifests: &'a Manifests,
+    /// What the manifests are known by.
+    pub(super) manifests: &'a [Id],
+    /// Reads them, once; the paths of those that cannot be read are beside them.
+    pub(super) read_manifests: &'a (dyn Fn() -> &'a (Manifests, Vec<String>) + Sync),
     pub(super) cache: Option<&'a Cache>,
     pub(super) progress: &'a dyn Progress,
 }
 
 /// What was found.
-pub(super) struct Made {
+pub(super) struct Made<'l> {
     /// Files with facts, ascending by path.
     pub(super) entries: Vec<SourceEntry>,
     /// What was found of each.
-    pub(super) analysis: Analysis,
-    /// Lines that the last index made.
-    pub(super) lines: Option<Lines>,
+    pub(super) analysis: Analysis<'l>,
+    /// What is wrong with the manifests.
+    pub(super) problems: Vec<Problem>,
     /// How many files a parser was asked about.
     pub(super) parsed: usize,
     /// How many the cache knew.
@@ -43,9 +49,15 @@ pub(super) struct Made {
 
 impl Run<'_> {
     /// Reads, parses, links and binds; what was not read goes to the report.
-    pub(super) fn make(&self, last: Option<Last>, report: &mut Report) -> Result<Made, IndexError> {
-        if let Some(last) = last.filter(|last| last.is_with(self.manifests))
-            && let Some((made, told)) = self.attempt(Some(last))?
+    pub(super) fn make<'l>(
+        &self,
+        last: Option<(&'l Last, State<'l>)>,
+        report: &mut Report,
+    ) -> Result<Made<'l>, IndexError> {
+        if let Some((last, state)) = last
+            && *state.manifests == *self.manifests
+            && let Some((made, told)) = self.attempt(Some(state))?
+            && Files::of(&made, Some(last)).are_whole()
         {
             return Ok(told.tell(report, made));
         }
@@ -55,20 +67,33 @@ impl Run<'_> {
     }
 
     /// Nothing where facts are lost of which the last index says that the cache has them.
-    fn attempt(&self, last: Option<Last>) -> Result<Option<(Made, Told)>, IndexError> {
+    fn attempt<'l>(&self, last: Option<State<'l>>) -> Result<Option<(Made<'l>, Told)>, IndexError> {
         // Lockfiles can be large; they are read while the children parse.
-        let (pinned, outcomes) = std::thread::scope(|scope| {
-            let pinned = scope.spawn(|| (Pins::read(self.manifests), link::problems(self.manifests)));
+        let (read, outcomes) = std::thread::scope(|scope| {
+            let read = last.is_none().then(|| {
+                scope.spawn(|| {
+                    let (manifests, unreadable) = (self.read_manifests)();
+                    (manifests, unreadable, Pins::read(manifests), link::problems(manifests))
+                })
+            });
             let options = self.options;
             let kept = (self.cache, last.as_ref());
             let outcomes =
                 pool::parse_files(&options.parse, options.parsers, self.tree, self.candidates, kept, self.progress);
-            (pinned.join(), outcomes)
+            (read.map(std::thread::ScopedJoinHandle::join), outcomes)
         });
         let pool::Outcomes { outcomes, parsed, cached } = outcomes?;
-        let ((pins, mut problems), more_problems) = pinned.map_err(|_| PoolError::Worker)?;
-        problems.extend(more_problems);
-        let mut told = Told { problems, ..Told::default() };
+        let mut told = Told::default();
+        let pins = OnceLock::new();
+        let (declared, problems) = if let Some(read) = read {
+            let (manifests, unreadable, (pinned, mut problems), more) = read.map_err(|_| PoolError::Worker)?;
+            problems.extend(more);
+            told.failed.extend(unreadable.iter().map(|path| (Reason::Unreadable, path.clone())));
+            (Declared::Read(manifests, pins.get_or_init(|| pinned)), problems)
+        } else {
+            let problems = last.as_ref().map(|last| last.problems.to_vec()).unwrap_or_default();
+            (Declared::Kept(self, &pins), problems)
+        };
         let mut files = Vec::new();
         for (candidate, outcome) in self.candidates.iter().zip(outcomes) {
             match outcome {
@@ -78,15 +103,11 @@ impl Run<'_> {
                 Outcome::Failed(reason) => told.failed.push((reason, candidate.path.clone())),
             }
         }
-        let found = last.map(|last| last.found(files.iter().map(|source| &source.entry)));
-        let (before, lines) = match found.transpose() {
-            Ok(Some((before, lines))) => (before, Some(lines)),
-            Ok(None) => (Before::default(), None),
-            Err(_) => return Ok(None),
-        };
+        let before = last.map(|last| Before::new(last.files, files.iter().map(|source| &source.entry)));
+        let before = before.unwrap_or_default();
         let same_paths = before.has_same_paths();
         let recall = |entry: &SourceEntry| pool::recall(self.cache?, entry);
-        let project = Project::with_recall(&files, self.manifests, &pins, self.catalog, &recall);
+        let project = Project::with_recall(&files, declared, self.catalog, &recall, self.options.parsers);
         let analysis = analyze(&project, before)?;
         if !project.is_whole() {
             return Ok(None);
@@ -101,7 +122,14 @@ impl Run<'_> {
         // Nobody waits until millions of small pieces are given back.
         std::thread::spawn(move || drop(facts));
         let is_last = same_paths && bound == 0;
-        Ok(Some((Made { entries, analysis, lines, parsed, cached, bound, is_last }, told)))
+        Ok(Some((Made { entries, analysis, problems, parsed, cached, bound, is_last }, told)))
+    }
+}
+
+impl KeptManifests for Run<'_> {
+    fn manifests(&self) -> Option<&Manifests> {
+        let (manifests, unreadable) = (self.read_manifests)();
+        unreadable.is_empty().then_some(manifests)
     }
 }
 
@@ -110,18 +138,17 @@ impl Run<'_> {
 struct Told {
     skipped: Vec<(Reason, String)>,
     failed: Vec<(Reason, String)>,
-    problems: Vec<Problem>,
 }
 
 impl Told {
-    fn tell(self, report: &mut Report, made: Made) -> Made {
+    fn tell<'l>(self, report: &mut Report, made: Made<'l>) -> Made<'l> {
         for (reason, path) in self.skipped {
             report.skip(reason, &path);
         }
         for (reason, path) in self.failed {
             report.fail(reason, &path);
         }
-        for problem in self.problems {
+        for problem in &made.problems {
             tracing::warn!(path = problem.path, detail = problem.detail, "a manifest is not read, or not as a whole");
             report.note(problem.reason, &problem.path);
         }

@@ -1,77 +1,74 @@
 //! Writing what was found: the snapshot, and beside it what the next index can keep.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use sync_core::graph::{End, Header, Skipped};
 
-use crate::analyze::{Found, Line};
-use crate::cache::{Cache, LastWriter, Lines};
-use crate::manifests::Manifests;
-use crate::snapshot::{WriteError, Writer};
-use crate::walk::{Sizes, SourceEntry};
+use super::run::Made;
+use crate::analyze::{Analyzed, Found, Kept, Line, Place};
+use crate::cache::Last;
+use crate::snapshot::{LineCounts, WriteError, Writer};
+use crate::walk::SourceEntry;
 
-/// Writes a snapshot; the cache keeps what was found of its files.
-pub(super) fn write(
-    out: &mut dyn Write,
-    header: &Header,
-    skipped: &[Skipped],
-    files: impl Iterator<Item = (SourceEntry, Found)>,
-    mut lines: Option<Lines>,
-    mut keep: Option<Keep<'_>>,
-) -> Result<End, WriteError> {
-    let mut writer = Writer::new(out, header)?;
-    for skipped in skipped {
-        writer.skipped(skipped)?;
-    }
-    for (entry, Found { analyzed, line, kept: _ }) in files {
-        let line = match &line {
-            Line::New(line) => Some((line.bytes.as_slice(), line.counts)),
-            Line::Kept(place) => match &mut lines {
-                Some(lines) => Some((lines.read(*place)?, place.counts)),
-                None => None,
-            },
-            Line::TooLarge => None,
-        };
-        if let Some((line, counts)) = line {
-            writer.line(&entry.path, line, counts)?;
-        }
-        if let Some(keep) = &mut keep {
-            keep.attempt(|writer| writer.file(entry, analyzed, line));
-        }
-    }
-    let end = writer.finish()?;
-    if let Some(keep) = keep {
-        keep.finish();
-    }
-    Ok(end)
+/// What was found of the files of a snapshot, ascending by path.
+#[derive(Clone, Copy)]
+pub(super) struct Files<'a> {
+    entries: &'a [SourceEntry],
+    found: &'a [Found<'a>],
+    /// The last index, where that found some of it.
+    last: Option<&'a Last>,
 }
 
-/// Keeps an index for the next one. Where that fails, the cache says so and the snapshot is none the worse.
-pub(super) struct Keep<'c> {
-    cache: &'c Cache,
-    writer: Option<LastWriter>,
-}
-
-impl<'c> Keep<'c> {
-    pub(super) fn new(cache: &'c Cache, catalog: &str, manifests: &Manifests, sizes: &Sizes) -> Self {
-        let writer = cache.keep(catalog, manifests, sizes).map_err(|error| cache.note(&error)).ok();
-        Self { cache, writer }
+impl<'a> Files<'a> {
+    pub(super) fn of(made: &'a Made<'_>, last: Option<&'a Last>) -> Self {
+        Self { entries: &made.entries, found: &made.analysis.files, last }
     }
 
-    fn attempt(&mut self, act: impl FnOnce(&mut LastWriter) -> io::Result<()>) {
-        if let Some(writer) = &mut self.writer
-            && let Err(error) = act(writer)
-        {
-            self.cache.note(&error);
-            self.writer = None;
-        }
+    /// Each file, with its line if it has one.
+    fn all(self) -> impl Iterator<Item = (&'a SourceEntry, &'a Found<'a>, Option<(&'a [u8], LineCounts)>)> {
+        self.entries.iter().zip(self.found).map(move |(entry, found)| {
+            let line = match &found.line {
+                Line::New(line) => Some((line.bytes.as_slice(), line.counts)),
+                Line::Kept(place) => self.last.and_then(|last| Some((last.line(*place)?, place.counts))),
+                Line::TooLarge => None,
+            };
+            (entry, found, line)
+        })
     }
 
-    fn finish(self) {
-        if let Some(writer) = self.writer
-            && let Err(error) = writer.finish()
-        {
-            self.cache.note(&error);
+    /// Whether all lines that the last index is to have are there.
+    pub(super) fn are_whole(self) -> bool {
+        self.all().all(|(_, found, line)| line.is_some() || matches!(found.line, Line::TooLarge))
+    }
+
+    /// Writes the snapshot.
+    pub(super) fn write(self, out: &mut dyn Write, header: &Header, skipped: &[Skipped]) -> Result<End, WriteError> {
+        let mut writer = Writer::new(out, header)?;
+        for skipped in skipped {
+            writer.skipped(skipped)?;
         }
+        for (entry, _, line) in self.all() {
+            if let Some((line, counts)) = line {
+                writer.line(&entry.path, line, counts)?;
+            }
+        }
+        writer.finish()
+    }
+
+    /// What the next index can keep, with the lines.
+    pub(super) fn kept(self) -> impl Iterator<Item = (Kept<'a, &'a Analyzed<'a>>, Option<&'a [u8]>)> {
+        self.all().map(|(entry, found, line)| {
+            let place = line
+                .and_then(|(line, counts)| Some(Place { offset: 0, length: u32::try_from(line.len()).ok()?, counts }));
+            let kept = Kept {
+                path: &entry.path,
+                language: entry.language,
+                content_hash: &entry.content_hash,
+                bytes: entry.bytes,
+                analyzed: &found.analyzed,
+                line: place,
+            };
+            (kept, line.map(|(line, _)| line))
+        })
     }
 }

@@ -9,9 +9,11 @@ use crate::walk::{Limits, walk};
 #[test]
 fn imports_lead_where_their_package_lets_them_and_nowhere_else() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/repositories/modules");
-    let walked = walk(&Tree::open(&root, None).unwrap(), Limits::default());
+    let tree = Tree::open(&root, None).unwrap();
+    let walked = walk(&tree, Limits::default());
+    let (manifests, _) = walked.manifests.read(&tree);
     let paths: Vec<&str> = walked.candidates.iter().map(|candidate| candidate.path.as_str()).collect();
-    let mut modules = Modules::new(&paths, &walked.manifests.files);
+    let mut modules = Modules::new(&paths, &manifests.files);
     let mut wrong = Vec::new();
     let mut looked_at = 0;
     for path in &paths {
