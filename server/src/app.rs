@@ -18,7 +18,9 @@ use crate::http::names::Names;
 use crate::identity::Authenticator;
 use crate::identity::advertised::Advertised;
 use crate::identity::issuers::Issuers;
+use crate::identity::plans::Plans;
 use crate::keys::Keys;
+use crate::usage::Usage;
 
 /// The service, ready to be served.
 pub struct App {
@@ -46,6 +48,10 @@ pub struct App {
     pub refusals: Refusals,
     /// How much may be asked.
     pub limits: Limits,
+    /// What each organization's plan allows.
+    pub plans: Plans,
+    /// How much each organization uses.
+    pub usage: Usage,
     /// Work that outlives the connection it came by.
     pub work: TaskTracker,
 }
@@ -96,6 +102,8 @@ impl App {
             names: Names::of(&config),
             refusals: Refusals::new(clock.clone()),
             limits: Limits::new(clock.clone(), config.quotas()),
+            plans: Plans::new(store.clone(), clock.clone()),
+            usage: Usage::new(clock.clone()),
             work: TaskTracker::new(),
             config,
             public_url,

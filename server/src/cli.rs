@@ -55,9 +55,18 @@ enum Command {
     /// Manage organizations.
     #[command(subcommand)]
     Organization(admin::OrganizationCommand),
+    /// Manage members.
+    #[command(subcommand)]
+    Member(admin::MemberCommand),
+    /// Manage which members read which repositories.
+    #[command(subcommand)]
+    Grant(admin::GrantCommand),
     /// Manage tokens.
     #[command(subcommand)]
     Token(admin::TokenCommand),
+    /// Manage the issuers of JSON Web Tokens that an organization trusts.
+    #[command(subcommand)]
+    Issuer(admin::IssuerCommand),
     /// Look at the audit log.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -197,7 +206,10 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Worker => runtime()?.block_on(worker::run(load()?))?,
         Command::Migrate(args) => runtime()?.block_on(migrate::run(&args, &load()?))?,
         Command::Organization(command) => runtime()?.block_on(admin::organization(&command, &load()?))?,
+        Command::Member(command) => runtime()?.block_on(admin::member(&command, &load()?))?,
+        Command::Grant(command) => runtime()?.block_on(admin::grant(&command, &load()?))?,
         Command::Token(command) => runtime()?.block_on(admin::token(&command, &load()?))?,
+        Command::Issuer(command) => runtime()?.block_on(admin::issuer(&command, &load()?))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(&command, &load()?)),
         Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
         Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, std::env::vars())?)?,

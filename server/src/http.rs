@@ -25,13 +25,13 @@ use crate::app::App;
 use crate::shutdown::Shutdown;
 
 /// How often what was only counted is written down.
-const REFUSAL_FLUSH: Duration = Duration::from_secs(5);
+const COUNTS_FLUSH: Duration = Duration::from_secs(5);
 
 /// Serves until `shutdown`; then takes no more connections, lets requests in flight finish within the configured
 /// grace, and ends what is left.
 pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: Shutdown) -> std::io::Result<()> {
     let grace = Duration::from_secs(app.config.shutdown_grace_s);
-    let flusher = tokio::spawn(flush_refusals(app.clone(), shutdown.clone()));
+    let flusher = tokio::spawn(flush_counts(app.clone(), shutdown.clone()));
     let connections = TaskTracker::new();
     let places = std::sync::Arc::new(tokio::sync::Semaphore::new(connections::MOST));
     connections::take(listener, router::router(&app), &shutdown, &connections, &places, connections::SILENCE).await;
@@ -45,19 +45,20 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: Shutdown) -> 
         tracing::warn!("work was still under way when the process ended");
     }
     if flusher.await.is_err() {
-        tracing::warn!("the counter of refusals ended early");
+        tracing::warn!("the counters of refusals and of use ended early");
     }
     Ok(())
 }
 
-async fn flush_refusals(app: Arc<App>, shutdown: Shutdown) {
+async fn flush_counts(app: Arc<App>, shutdown: Shutdown) {
     loop {
         let ending = tokio::select! {
-            () = tokio::time::sleep(REFUSAL_FLUSH) => false,
+            () = tokio::time::sleep(COUNTS_FLUSH) => false,
             () = shutdown.begun() => true,
         };
         app.refusals.flush(&app.store).await;
         app.limits.throttled.flush(&app.auditor).await;
+        app.usage.flush(&app.store).await;
         if ending {
             return;
         }

@@ -6,6 +6,7 @@ pub mod issuers;
 pub mod jwks;
 pub mod jwt;
 mod key_set;
+pub mod plans;
 pub mod token;
 
 use std::sync::Arc;

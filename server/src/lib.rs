@@ -18,3 +18,4 @@ pub mod log;
 pub mod mcp;
 pub mod postgres;
 pub mod shutdown;
+pub mod usage;

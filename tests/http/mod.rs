@@ -1,5 +1,6 @@
 //! The HTTP surface: who gets in, what everyone else is told, health, metadata, the end of the process.
 
+mod administration;
 mod credentials;
 mod ending;
 mod issuer;

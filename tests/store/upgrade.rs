@@ -5,10 +5,10 @@ use sqlx::{Connection as _, Executor as _, PgConnection};
 use sync_core::ids::OrganizationId;
 use sync_tests::{NOW, TestDatabase, with_database};
 
-static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
+pub(super) static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
 
 /// The database as the release with that last migration left it, empty, and a connection of its owner.
-async fn as_of(database: &TestDatabase, version: i64) -> PgConnection {
+pub(super) async fn as_of(database: &TestDatabase, version: i64) -> PgConnection {
     let mut owner = PgConnection::connect(&database.owner_url).await.unwrap();
     owner.execute("DROP SCHEMA sync, routing, feed CASCADE; DROP TABLE _sqlx_migrations").await.unwrap();
     MIGRATOR.run_to(version, &mut owner).await.unwrap();

@@ -100,6 +100,36 @@ policy! {
     ExportAuditLog = "rest.export_audit_log", [AuditRead], Organization;
     /// Proof of one row of it.
     ProveAuditEvent = "rest.prove_audit_event", [AuditRead], Organization;
+    /// Who is a member.
+    ListMembers = "rest.list_members", [Admin], Organization;
+    /// Makes a service principal.
+    CreateMember = "rest.create_member", [Admin], Organization;
+    /// One member.
+    GetMember = "rest.get_member", [Admin], Organization;
+    /// Changes a member's name, role, reach, or whether it is let in.
+    ChangeMember = "rest.change_member", [Admin], Organization;
+    /// Who reads what.
+    ListGrants = "rest.list_grants", [Admin], Organization;
+    /// Lets a member read a repository.
+    PutGrant = "rest.put_grant", [Admin], Repository;
+    /// Takes a grant back.
+    DeleteGrant = "rest.delete_grant", [Admin], Repository;
+    /// Which tokens there are.
+    ListTokens = "rest.list_tokens", [Admin], Organization;
+    /// Makes a token.
+    CreateToken = "rest.create_token", [Admin], Organization;
+    /// Puts another token in the place of one.
+    RotateToken = "rest.rotate_token", [Admin], Organization;
+    /// Revokes a token.
+    RevokeToken = "rest.revoke_token", [Admin], Organization;
+    /// Which issuers are trusted.
+    ListIssuers = "rest.list_issuers", [Admin], Organization;
+    /// Trusts an issuer.
+    CreateIssuer = "rest.create_issuer", [Admin], Organization;
+    /// Trusts an issuer no longer.
+    DeleteIssuer = "rest.delete_issuer", [Admin], Organization;
+    /// What was used, and what the plan allows.
+    GetUsage = "rest.get_usage", [GraphRead | SourcesWrite | AuditRead | Admin], Organization;
 }
 
 impl Operation {

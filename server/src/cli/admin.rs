@@ -1,145 +1,119 @@
-//! First-run administration without HTTP: `syncd organization create`, `syncd token create`.
+//! Administration without HTTP: whoever has the database's address is the operator. Every change is written down in the
+//! organization's audit log, in its transaction.
 
-use std::collections::BTreeSet;
+mod grants;
+mod issuers;
+mod members;
+mod organizations;
+mod tokens;
 
-use sync_core::clock::Clock as _;
-use sync_core::ids::{OrganizationId, PrincipalId, TokenId};
-use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
-use sync_store::{NewMember, NewToken, PoolOptions, Store};
+pub(super) use grants::{GrantCommand, grant};
+pub(super) use issuers::{IssuerCommand, issuer};
+pub(super) use members::{MemberCommand, member};
+pub(super) use organizations::{OrganizationCommand, organization};
+pub(super) use tokens::{TokenCommand, token};
+
+use sync_core::clock::{Clock as _, rfc3339_millis};
+use sync_core::ids::{EventId, OrganizationId, PrincipalId, RequestId};
+use sync_core::principal::{Principal, PrincipalKind};
+use sync_store::{AuditEvent, MemberRow, Outcome, PoolOptions, Protocol, Store, StoreError, Tx};
 use time::{Duration, OffsetDateTime};
 
 use super::{Failure, say};
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::identity::{random_secret, token};
 
-/// `syncd organization …`
-#[derive(Debug, clap::Subcommand)]
-pub(super) enum OrganizationCommand {
-    /// Create an organization, the tenant that repositories, members and tokens belong to.
-    ///
-    /// Example: syncd organization create acme
-    Create {
-        /// Its short name: lower-case letters, digits and hyphens, at most 40.
-        #[arg(value_parser = short_name)]
-        name: String,
-    },
-}
+/// How many rows of a list are read at a time.
+const PAGE: u32 = 200;
 
-/// `syncd token …`
-#[derive(Debug, clap::Subcommand)]
-pub(super) enum TokenCommand {
-    /// Create a token and show it, once. The principal is made where there is none of that name.
-    ///
-    /// Example: syncd token create --organization acme --principal ada --scope graph:read --expires 90d
-    Create(TokenArgs),
-}
-
-/// What a token is made of.
-#[derive(Debug, clap::Args)]
-pub(super) struct TokenArgs {
-    /// Short name of the organization.
-    #[arg(long, value_name = "NAME")]
-    organization: String,
-    /// Whose token it is.
-    #[arg(long, value_name = "NAME", value_parser = principal_name)]
-    principal: String,
-    /// What the token is called; two of a name live at a time. Absent: a name of its own.
-    #[arg(long, value_name = "NAME", value_parser = principal_name)]
-    name: Option<String>,
-    /// The principal is a machine (CI, a collector) and not a person. Only used where it is made.
-    #[arg(long)]
-    service: bool,
-    /// What the principal is in the organization: owner, admin, member, auditor or ingest. Only used where it is made;
-    /// absent: the organization's first principal becomes its owner, every other a member.
-    #[arg(long, value_name = "ROLE")]
-    role: Option<Role>,
-    /// What it may be used for; may be given several times.
-    #[arg(long = "scope", value_name = "SCOPE", required = true)]
-    scopes: Vec<Scope>,
-    /// After how long it is refused: a number and d, h or m (90d). Absent: never.
-    #[arg(long, value_name = "D", value_parser = lifetime)]
-    expires: Option<Duration>,
-}
-
-/// Runs a command on organizations.
-pub(super) async fn organization(command: &OrganizationCommand, config: &Config) -> Result<(), Failure> {
-    let OrganizationCommand::Create { name } = command;
-    let now = SystemClock.now();
-    let store = connect(config).await?;
-    let mut tx = store.system("organization create").await?;
-    if tx.organization_by_slug(name).await?.is_some() {
-        return Err(Failure::refused(
-            format!("organization `{name}` exists already"),
-            "choose another name, or use it",
-        ));
-    }
-    let created = tx.create_organization(OrganizationId::at(now), name, now).await?;
-    tx.commit().await?;
-    say(&format!("{} {}", created.id, created.slug))
-}
-
-/// Runs a command on tokens.
-pub(super) async fn token(command: &TokenCommand, config: &Config) -> Result<(), Failure> {
-    let TokenCommand::Create(args) = command;
-    let now = SystemClock.now();
-    let store = connect(config).await?;
-    let mut tx = store.system("token create").await?;
-    let organization = tx.organization_by_slug(&args.organization).await?.ok_or_else(|| {
-        Failure::failed(
-            format!("there is no organization `{}`", args.organization),
-            format!("syncd organization create {}", args.organization),
-        )
-    })?;
-    tx.commit().await?;
-    let text = create(&store, organization.id, args, now).await?;
-    say(&text)
-}
-
-async fn create(
-    store: &Store,
+/// Work on one organization.
+struct Desk {
+    store: Store,
     organization: OrganizationId,
-    args: &TokenArgs,
     now: OffsetDateTime,
-) -> Result<String, Failure> {
-    let random = random_secret().map_err(|_| {
-        Failure::failed("the operating system gives no random bytes", "check that getrandom(2) works here")
-    })?;
-    let id = TokenId::at(now);
-    let made = token::make(organization, id, random);
-    let mut tx = store.begin(&Principal::service(organization, "token create")).await?;
-    let member = if let Some(member) = tx.member_by_name(&args.principal).await? {
-        member
-    } else {
-        let kind = if args.service { PrincipalKind::Service } else { PrincipalKind::User };
-        // Somebody has to be able to administer the organization; whoever comes after asks for less by default.
-        let role = match args.role {
-            Some(role) => role,
-            None if tx.has_no_member().await? => Role::Owner,
-            None => Role::Member,
+}
+
+impl Desk {
+    /// At the organization of that short name.
+    async fn of(config: &Config, organization: &str) -> Result<Self, Failure> {
+        let store = connect(config).await?;
+        let mut tx = store.system("administration").await?;
+        let found = tx.organization_by_slug(organization).await?.ok_or_else(|| {
+            Failure::failed(
+                format!("there is no organization `{organization}`"),
+                format!("syncd organization list, or syncd organization create {organization}"),
+            )
+        })?;
+        tx.commit().await?;
+        Ok(Self { store, organization: found.id, now: SystemClock.now() })
+    }
+
+    /// A transaction to look at the organization with.
+    async fn look(&self) -> Result<Tx, StoreError> {
+        self.store.begin(&Principal::service(self.organization, "administration")).await
+    }
+
+    /// A transaction to change the organization with.
+    async fn change(&self) -> Result<Tx, StoreError> {
+        self.store.begin_write(&Principal::service(self.organization, "administration")).await
+    }
+
+    /// Writes a change down and commits both.
+    async fn done(&self, mut tx: Tx, action: &'static str) -> Result<(), StoreError> {
+        let operator = Principal::service(self.organization, "administration");
+        let event = AuditEvent {
+            event_id: EventId::at(self.now),
+            time: self.now,
+            principal: None,
+            principal_name: Some(operator.name),
+            principal_kind: Some(PrincipalKind::Service),
+            credential_id: Some(operator.credential_id),
+            protocol: Protocol::Cli,
+            action: action.to_owned(),
+            repository: None,
+            arguments_digest: None,
+            outcome: Some(Outcome::Ok),
+            code: None,
+            rows: Some(1),
+            duration: None,
+            request_id: RequestId::at(self.now),
+            client_ip: None,
         };
-        let new =
-            NewMember { id: PrincipalId::at(now), name: &args.principal, kind, role, identity: None, reads_all: true };
-        tx.create_member(&new, now).await?
-    };
-    // Two tokens of a name live at a time, so that a name that nobody chose is of one token.
-    let name = args.name.clone().unwrap_or_else(|| format!("command line {id}"));
-    let scopes: BTreeSet<Scope> = args.scopes.iter().copied().collect();
-    let new = NewToken {
-        id,
-        principal: member.id,
-        name: &name,
-        secret_hash: made.secret_hash,
-        scopes: &scopes,
-        expires_at: args.expires.map(|lifetime| now + lifetime),
-    };
-    tx.create_token(&new, now).await?;
-    tx.commit().await?;
-    Ok(made.text)
+        tx.record_event(&event).await?;
+        tx.commit().await
+    }
+
+    /// The member of that id, or of that name where it has no identity elsewhere.
+    async fn member(&self, tx: &mut Tx, named: &str) -> Result<MemberRow, Failure> {
+        let id = match named.parse::<PrincipalId>() {
+            Ok(id) => Some(id),
+            Err(_) => tx.member_by_name(named).await?.map(|member| member.id),
+        };
+        let found = match id {
+            Some(id) => tx.member(id).await?,
+            None => None,
+        };
+        found.ok_or_else(|| {
+            Failure::failed(
+                format!("there is no member `{named}`"),
+                "syncd member list names them; who comes with a JSON Web Token is named by the id",
+            )
+        })
+    }
 }
 
 async fn connect(config: &Config) -> Result<Store, Failure> {
     Ok(Store::connect(config.database_url()?, PoolOptions { max_connections: 1, ..PoolOptions::default() }).await?)
+}
+
+/// Writes the fields of a row, with tabs between them, for people and for `cut`.
+fn say_row(fields: &[&str]) -> Result<(), Failure> {
+    say(&fields.join("\t"))
+}
+
+/// An instant, or a hyphen.
+fn instant(at: Option<OffsetDateTime>) -> String {
+    at.map_or_else(|| "-".to_owned(), rfc3339_millis)
 }
 
 fn short_name(text: &str) -> Result<String, String> {
@@ -148,7 +122,7 @@ fn short_name(text: &str) -> Result<String, String> {
     if good { Ok(text.to_owned()) } else { Err("lower-case letters, digits and hyphens, 1 to 40".to_owned()) }
 }
 
-fn principal_name(text: &str) -> Result<String, String> {
+fn printable_name(text: &str) -> Result<String, String> {
     let good = !text.trim().is_empty() && text.chars().count() <= 100 && !text.chars().any(char::is_control);
     if good { Ok(text.to_owned()) } else { Err("1 to 100 printable characters".to_owned()) }
 }

@@ -20,6 +20,7 @@ use super::{challenge, client_address, well_known};
 use crate::app::App;
 use crate::audit::{Asker, AuditLedger, TOTAL_BUDGET};
 use crate::identity::NotAuthenticated;
+use crate::usage::Counted;
 
 /// A request as far as it is known before its body.
 pub struct Entrance {
@@ -92,7 +93,12 @@ impl Entrance {
         }
         let refused = match self.authenticate(credential).await {
             Ok(principal) => {
-                self.app.limits.accepted(hash, &principal, None);
+                self.app.usage.count(principal.organization, Counted::Request);
+                // Where the plan cannot be read, nothing else can: the request ends soon, by the usual quota.
+                let plan = self.app.plans.of(principal.organization).await.ok();
+                let requests_per_minute = plan.and_then(|plan| plan.requests_per_minute);
+                let requests_per_minute = requests_per_minute.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+                self.app.limits.accepted(hash, &principal, requests_per_minute);
                 if !known {
                     self.count(hash).await?;
                 }

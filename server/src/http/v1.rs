@@ -10,15 +10,31 @@
 //! Authentication, permission, the audit row, limits and everything that is said of a bad request are not its concern.
 
 mod audit_filter;
+mod change_member;
+mod create_issuer;
+mod create_member;
+mod create_token;
+mod delete_grant;
+mod delete_issuer;
 pub mod endpoint;
 mod export_audit_log;
+mod get_member;
 mod get_organization;
+mod get_usage;
 mod idempotency;
 mod input;
 mod list_audit_events;
+mod list_grants;
+mod list_issuers;
+mod list_members;
+mod list_tokens;
 pub mod openapi;
 pub mod page;
 mod prove_audit_event;
+mod put_grant;
+mod revoke_token;
+mod rotate_token;
+mod views;
 pub mod words;
 
 use std::sync::{Arc, LazyLock};
@@ -41,6 +57,21 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         answer::<list_audit_events::ListAuditEvents>(),
         respond::<export_audit_log::ExportAuditLog>(),
         answer::<prove_audit_event::ProveAuditEvent>(),
+        answer::<list_members::ListMembers>(),
+        answer::<create_member::CreateMember>(),
+        answer::<get_member::GetMember>(),
+        answer::<change_member::ChangeMember>(),
+        answer::<list_grants::ListGrants>(),
+        answer::<put_grant::PutGrant>(),
+        answer::<delete_grant::DeleteGrant>(),
+        answer::<list_tokens::ListTokens>(),
+        answer::<create_token::CreateToken>(),
+        answer::<rotate_token::RotateToken>(),
+        answer::<revoke_token::RevokeToken>(),
+        answer::<list_issuers::ListIssuers>(),
+        answer::<create_issuer::CreateIssuer>(),
+        answer::<delete_issuer::DeleteIssuer>(),
+        answer::<get_usage::GetUsage>(),
     ]
 });
 

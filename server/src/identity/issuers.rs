@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 
 use super::fetch::Fetcher;
 use super::jwks::{KeySets, KeySource, NoKey};
-use super::jwt::{BadJwt, DEFAULT_ALGORITHMS, Rules, Unverified, Verified};
+use super::jwt::{ALGORITHMS, BadJwt, DEFAULT_ALGORITHMS, Rules, Unverified, Verified};
 use crate::config::{Config, IssuerConfig};
 
 /// The most claims of a token by which its organization is looked for.
@@ -209,19 +209,61 @@ pub fn may_be_default(role: Role) -> bool {
     matches!(role, Role::Member | Role::Auditor | Role::Ingest)
 }
 
-/// What is wrong with an issuer that somebody wants to be trusted; `private_hosts` as configured.
-pub fn check_new(
-    issuer: &str,
-    jwks_url: Option<&str>,
-    algorithms: &[String],
-    private_hosts: &[String],
-) -> Result<(), String> {
+/// Claims that the issuer's users choose themselves, or that say something else than whose they are.
+const NOT_OF_ORGANIZATIONS: [&str; 21] = [
+    "iss",
+    "sub",
+    "aud",
+    "exp",
+    "nbf",
+    "iat",
+    "jti",
+    "scope",
+    "scp",
+    "azp",
+    "client_id",
+    "name",
+    "given_name",
+    "family_name",
+    "middle_name",
+    "nickname",
+    "preferred_username",
+    "profile",
+    "picture",
+    "website",
+    "email",
+];
+
+/// What is wrong with an issuer that somebody wants to be trusted: which part of it, and what is allowed there.
+pub fn check_new(row: &IssuerRow, private_hosts: &[String]) -> Result<(), (&'static str, String)> {
+    const ADDRESS: &str = "an https address on the internet, of at most 512 characters";
     let fetcher = Fetcher::new(private_hosts);
-    fetcher.admit(issuer).map_err(|reason| format!("the issuer {reason}"))?;
-    if let Some(url) = jwks_url {
-        fetcher.admit(url).map_err(|reason| format!("jwks_url {reason}"))?;
+    let printable =
+        |text: &str, most: usize| (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    for (part, address) in [("issuer", Some(&row.issuer)), ("jwks_url", row.jwks_url.as_ref())] {
+        let Some(address) = address else { continue };
+        if !printable(address, 512) {
+            return Err((part, ADDRESS.to_owned()));
+        }
+        fetcher.admit(address).map_err(|reason| (part, format!("{ADDRESS}; this one {reason}")))?;
     }
-    Rules::read(issuer, None, algorithms).map(|_| ())
+    if let Some(claim) = &row.organization_claim
+        && (!printable(claim, 200) || NOT_OF_ORGANIZATIONS.contains(&claim.as_str()))
+    {
+        let allowed = "a claim that the issuer sets and its users cannot, of 1 to 200 printable characters";
+        return Err(("organization_claim", allowed.to_owned()));
+    }
+    if row.audience.as_ref().is_some_and(|audience| !printable(audience, 512)) {
+        return Err(("audience", "1 to 512 printable characters".to_owned()));
+    }
+    if !may_be_default(row.default_role) {
+        return Err(("default_role", "member, auditor or ingest".to_owned()));
+    }
+    let twice = (1..row.algorithms.len()).any(|at| row.algorithms[..at].contains(&row.algorithms[at]));
+    if twice || Rules::read(&row.issuer, None, &row.algorithms).is_err() {
+        return Err(("algorithms", format!("a list out of {}, each once", ALGORITHMS.join(", "))));
+    }
+    Ok(())
 }
 
 /// Whether the issuers of a configuration can be read; the text says which cannot and why.

@@ -21,6 +21,10 @@ const MAX_KID_BYTES: usize = 256;
 /// How far the clocks of an issuer and of this service may be apart, in seconds.
 const LEEWAY_S: f64 = 30.0;
 
+/// Algorithms that can be accepted: only signatures with a key pair, since with a shared secret the public key of one
+/// issuer could sign for it.
+pub const ALGORITHMS: [&str; 9] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
+
 /// Algorithms that are accepted where nobody says which.
 pub const DEFAULT_ALGORITHMS: [&str; 3] = ["RS256", "ES256", "EdDSA"];
 
@@ -265,20 +269,9 @@ impl Verified {
     }
 }
 
-/// Only signatures with a key pair: with a shared secret the public key of one issuer could sign for it.
+/// One of [`ALGORITHMS`].
 pub(super) fn accepted_algorithm(name: &str) -> Option<Algorithm> {
-    Some(match name {
-        "RS256" => Algorithm::RS256,
-        "RS384" => Algorithm::RS384,
-        "RS512" => Algorithm::RS512,
-        "PS256" => Algorithm::PS256,
-        "PS384" => Algorithm::PS384,
-        "PS512" => Algorithm::PS512,
-        "ES256" => Algorithm::ES256,
-        "ES384" => Algorithm::ES384,
-        "EdDSA" => Algorithm::EdDSA,
-        _ => return None,
-    })
+    ALGORITHMS.contains(&name).then(|| name.parse().ok()).flatten()
 }
 
 /// Whether the claims are those of an access token. ID tokens are for the client that asked for them: they carry its

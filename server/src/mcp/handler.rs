@@ -13,7 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::json;
+use serde_json::{Value, json};
 use sync_core::policy;
 
 use super::guard::guarded;
@@ -23,6 +23,7 @@ use crate::answers::tools::{self, Tool as Known};
 use crate::answers::{Completed, Completion};
 use crate::app::App;
 use crate::audit::Asker;
+use crate::usage::Counted;
 
 /// How long a client may keep a list: tools, prompts and templates change with a release only.
 const LIST_TTL_MS: u64 = 5 * 60 * 1000;
@@ -43,6 +44,26 @@ impl Handler {
     /// For one service.
     pub fn new(app: Arc<App>) -> Self {
         Self { app }
+    }
+
+    /// What is said where the organization's plan leaves that tool out.
+    async fn not_in_plan(&self, asker: &Asker, tool: &str) -> Option<AnswerError> {
+        let plan = match self.app.plans.of(asker.principal.organization).await {
+            Ok(plan) => plan,
+            Err(error) => {
+                tracing::warn!(%error, "the plan of an organization could not be read");
+                return Some(AnswerError::unavailable());
+            }
+        };
+        let left_out = plan.tools.as_ref().is_some_and(|tools| !tools.iter().any(|allowed| allowed == tool));
+        left_out.then(|| {
+            let error = AnswerError::new(
+                Code::OverLimit,
+                format!("The plan {} of this organization does not have the tool {tool}.", plan.name),
+                "Use another tool, or ask an administrator for a plan that has it.",
+            );
+            error.with_details(json!({ "limit": "tools", "plan": plan.name, "allowed": plan.tools }))
+        })
     }
 }
 
@@ -92,9 +113,13 @@ impl ServerHandler for Handler {
                 ErrorData::invalid_params(format!("unknown tool `{name}`; tools/list names them"), None)
             })?;
         let arguments = call.arguments.unwrap_or_default();
-        let answer = guarded(async { Ok(known.call(self.app.answers.as_ref(), &asker, &arguments).await) })
-            .await
-            .unwrap_or_else(|_| Err(AnswerError::internal()));
+        self.app.usage.count(asker.principal.organization, Counted::ToolCall);
+        let answer = match self.not_in_plan(&asker, known.name).await {
+            Some(error) => Err(self.app.auditor.refused(&asker, known.name, &Value::Object(arguments), error).await),
+            None => guarded(async { Ok(known.call(self.app.answers.as_ref(), &asker, &arguments).await) })
+                .await
+                .unwrap_or_else(|_| Err(AnswerError::internal())),
+        };
         let mut result = match answer {
             Ok(value) => CallToolResult::structured(value),
             Err(error) => failed(&error, &asker),

@@ -154,6 +154,20 @@ impl Tx {
             .transpose()
     }
 
+    /// One member, locked until this transaction ends together with every owner who is let in: what is decided by its
+    /// role, or by who is an owner, stays so. In a transaction of [`crate::Store::begin_write`].
+    pub async fn lock_member(&mut self, id: PrincipalId) -> Result<Option<MemberRow>, StoreError> {
+        // All at once and in one order, or two would wait for each other.
+        sqlx::query(
+            "SELECT FROM sync.principals WHERE id = $1 OR (role = 'owner' AND disabled_at IS NULL)
+             ORDER BY id FOR UPDATE",
+        )
+        .bind(id.uuid())
+        .fetch_all(self.connection())
+        .await?;
+        self.member(id).await
+    }
+
     /// Creates a member without an identity elsewhere; [`StoreError::Conflict`] `principals_local_name` where there is
     /// one of that name.
     pub async fn add_member(&mut self, member: &NewMember<'_>, now: OffsetDateTime) -> Result<(), StoreError> {
@@ -170,12 +184,11 @@ impl Tx {
         now: OffsetDateTime,
     ) -> Result<MemberRow, StoreError> {
         let not_found = || StoreError::NotFound(format!("member {id}"));
-        // Every change that may take an owner away waits here for the one before it.
-        let owners: Vec<Uuid> = sqlx::query_scalar(
-            "SELECT id FROM sync.principals WHERE role = 'owner' AND disabled_at IS NULL ORDER BY id FOR UPDATE",
-        )
-        .fetch_all(self.connection())
-        .await?;
+        self.lock_member(id).await?.ok_or_else(not_found)?;
+        let owners: Vec<Uuid> =
+            sqlx::query_scalar("SELECT id FROM sync.principals WHERE role = 'owner' AND disabled_at IS NULL")
+                .fetch_all(self.connection())
+                .await?;
         let stays = change.role.is_none_or(|role| role == Role::Owner) && change.disabled != Some(true);
         if owners == [id.uuid()] && !stays {
             return Err(StoreError::Conflict("last_owner".to_owned()));

@@ -1,0 +1,56 @@
+//! `PUT /v1/grants/{principal}/{repository}`.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sync_core::ids::{PrincipalId, RepositoryId};
+use sync_core::policy::Operation;
+
+use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
+use super::views::GrantView;
+use super::words;
+use crate::audit::Reading;
+use crate::http::problem::Problem;
+
+/// Let a member read a repository.
+pub(super) struct PutGrant;
+
+/// Which grant.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Named {
+    /// Who reads.
+    #[schemars(schema_with = "words::principal_id")]
+    principal: PrincipalId,
+    /// What is read.
+    #[schemars(schema_with = "words::repository_id")]
+    repository: RepositoryId,
+}
+
+impl Endpoint for PutGrant {
+    const OPERATION: Operation = Operation::PutGrant;
+    const METHOD: Method = Method::PUT;
+    const PATH: &'static str = "/v1/grants/{principal}/{repository}";
+    const TAG: &'static str = "identity";
+    const SUMMARY: &'static str = "Let a member read a repository";
+    const DESCRIPTION: &'static str =
+        "The grant counts at once, and for members whose `reads_all` is false. One that is there stays as it is.";
+    const SUBJECT: &'static str = "member or repository";
+    type Path = Named;
+    type Query = Nothing;
+    type Body = Nothing;
+    type Output = GrantView;
+}
+
+impl Answer for PutGrant {
+    async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<GrantView, Problem> {
+        let Named { principal, repository } = input.path;
+        let not_found = || Problem::not_found(Self::SUBJECT);
+        // Whoever does not read a repository cannot give it to others either.
+        let known = reading.tx.repository(repository).await?.ok_or_else(not_found)?;
+        reading.tx.member(principal).await?.ok_or_else(not_found)?;
+        reading.about(known.id, &known.name);
+        reading.tx.grant(principal, repository, reading.now).await?;
+        reading.rows(1);
+        reading.tx.grant_of(principal, repository).await?.map(GrantView::from).ok_or_else(Problem::internal)
+    }
+}

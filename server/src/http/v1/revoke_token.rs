@@ -1,0 +1,51 @@
+//! `DELETE /v1/tokens/{token}`.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sync_core::ids::TokenId;
+use sync_core::policy::Operation;
+use sync_store::StoreError;
+
+use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
+use super::words;
+use crate::audit::Reading;
+use crate::http::problem::Problem;
+
+/// Revoke a token.
+pub(super) struct RevokeToken;
+
+/// Which token.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Named {
+    /// Its id.
+    #[schemars(schema_with = "words::token_id")]
+    token: TokenId,
+}
+
+impl Endpoint for RevokeToken {
+    const OPERATION: Operation = Operation::RevokeToken;
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/v1/tokens/{token}";
+    const TAG: &'static str = "identity";
+    const SUMMARY: &'static str = "Revoke a token";
+    const DESCRIPTION: &'static str =
+        "It is refused from now on, by every process of the service. One that was revoked before stays so.";
+    const SUBJECT: &'static str = "token";
+    type Path = Named;
+    type Query = Nothing;
+    type Body = Nothing;
+    type Output = Nothing;
+}
+
+impl Answer for RevokeToken {
+    async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Nothing, Problem> {
+        match reading.tx.revoke_token(input.path.token, reading.now).await {
+            Ok(()) => {}
+            Err(StoreError::NotFound(_)) => return Err(Problem::not_found(Self::SUBJECT)),
+            Err(error) => return Err(error.into()),
+        }
+        reading.rows(1);
+        Ok(Nothing {})
+    }
+}

@@ -1,0 +1,253 @@
+//! Members, grants, tokens and issuers as `/v1` shows them, and the words that they are given with.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sync_core::clock::millis;
+use sync_core::ids::{IssuerId, PrincipalId, RepositoryId, TokenId};
+use sync_core::principal::{PrincipalKind, Role, Scope};
+use sync_store::{GrantRow, IssuerRow, MemberRow, TokenInfo};
+use time::OffsetDateTime;
+
+use super::endpoint::Call;
+use super::words;
+use crate::http::problem::Problem;
+
+/// A member of the organization.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Member")]
+pub(super) struct MemberView {
+    /// Its id.
+    #[schemars(schema_with = "words::principal_id")]
+    pub(super) id: PrincipalId,
+    /// Name for people.
+    name: String,
+    /// A person or a machine.
+    #[schemars(schema_with = "words::principal_kind")]
+    kind: PrincipalKind,
+    /// The most that any credential of theirs can do.
+    #[schemars(schema_with = "words::role")]
+    role: Role,
+    /// Whether every repository can be read, or only those that were granted.
+    reads_all: bool,
+    /// Who it is at an identity provider, for members who come with a JSON Web Token.
+    identity: Option<Identity>,
+    /// Since when it is a member.
+    #[serde(with = "millis")]
+    #[schemars(schema_with = "words::instant")]
+    created_at: OffsetDateTime,
+    /// Since when it is shut out; null where it is not.
+    #[serde(with = "millis::option")]
+    #[schemars(schema_with = "words::optional_instant")]
+    disabled_at: Option<OffsetDateTime>,
+}
+
+/// Who a member is at an identity provider.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Identity {
+    /// The provider, as in the claim `iss`.
+    issuer: String,
+    /// The member there, as in the claim `sub`.
+    subject: String,
+}
+
+impl From<MemberRow> for MemberView {
+    fn from(row: MemberRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            kind: row.kind,
+            role: row.role,
+            reads_all: row.reads_all,
+            identity: row.identity.map(|(issuer, subject)| Identity { issuer, subject }),
+            created_at: row.created_at,
+            disabled_at: row.disabled_at,
+        }
+    }
+}
+
+/// That a member reads a repository.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Grant")]
+pub(super) struct GrantView {
+    /// Who reads.
+    #[schemars(schema_with = "words::principal_id")]
+    pub(super) principal: PrincipalId,
+    /// Name of who reads.
+    principal_name: String,
+    /// What is read.
+    #[schemars(schema_with = "words::repository_id")]
+    pub(super) repository: RepositoryId,
+    /// Name of what is read.
+    repository_name: String,
+    /// Since when.
+    #[serde(with = "millis")]
+    #[schemars(schema_with = "words::instant")]
+    granted_at: OffsetDateTime,
+}
+
+impl From<GrantRow> for GrantView {
+    fn from(row: GrantRow) -> Self {
+        Self {
+            principal: row.principal,
+            principal_name: row.principal_name,
+            repository: row.repository,
+            repository_name: row.repository_name,
+            granted_at: row.granted_at,
+        }
+    }
+}
+
+/// A token, without its secret, which nobody has but who it was given to.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
+pub(super) struct TokenView {
+    /// Its id; also what the audit log calls the credential.
+    #[schemars(schema_with = "words::token_id")]
+    pub(super) id: TokenId,
+    /// Whose it is.
+    #[schemars(schema_with = "words::principal_id")]
+    principal: PrincipalId,
+    /// Name of whose it is.
+    principal_name: String,
+    /// What it is called. Two tokens of a principal with the same name live at a time: one, and its successor.
+    name: String,
+    /// What it may be used for, as far as the member's role allows it.
+    #[schemars(schema_with = "words::scopes")]
+    scopes: BTreeSet<Scope>,
+    /// Since when it is.
+    #[serde(with = "millis")]
+    #[schemars(schema_with = "words::instant")]
+    created_at: OffsetDateTime,
+    /// From when it is refused; null: never by itself.
+    #[serde(with = "millis::option")]
+    #[schemars(schema_with = "words::optional_instant")]
+    expires_at: Option<OffsetDateTime>,
+    /// Since when it is revoked; null where it is not.
+    #[serde(with = "millis::option")]
+    #[schemars(schema_with = "words::optional_instant")]
+    revoked_at: Option<OffsetDateTime>,
+    /// When it was last used, to the minute.
+    #[serde(with = "millis::option")]
+    #[schemars(schema_with = "words::optional_instant")]
+    last_used_at: Option<OffsetDateTime>,
+    /// The token that it took the place of.
+    #[schemars(schema_with = "words::optional_token_id")]
+    replaces: Option<TokenId>,
+}
+
+impl From<TokenInfo> for TokenView {
+    fn from(row: TokenInfo) -> Self {
+        Self {
+            id: row.id,
+            principal: row.principal,
+            principal_name: row.principal_name,
+            name: row.name,
+            scopes: row.scopes,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            revoked_at: row.revoked_at,
+            last_used_at: row.last_used_at,
+            replaces: row.replaces,
+        }
+    }
+}
+
+/// A token that was just made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct NewTokenView {
+    /// All but its secret.
+    pub(super) token: TokenView,
+    /// The token as it is sent in `Authorization: Bearer`. It is shown this once and kept nowhere.
+    pub(super) secret: String,
+}
+
+/// An issuer of JSON Web Tokens that the organization trusts.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Issuer")]
+pub(super) struct IssuerView {
+    /// Its id.
+    #[schemars(schema_with = "words::issuer_id")]
+    pub(super) id: IssuerId,
+    /// As in the claim `iss`, byte for byte.
+    issuer: String,
+    /// The claim that has to be the organization's short name or id; null: every token of the issuer is the
+    /// organization's, as only the operator can say.
+    organization_claim: Option<String>,
+    /// An audience that is accepted beside the service's own addresses.
+    audience: Option<String>,
+    /// Accepted signature algorithms.
+    algorithms: Vec<String>,
+    /// Where its keys are; null: where its OpenID configuration says.
+    jwks_url: Option<String>,
+    /// What a principal becomes at first sight.
+    #[schemars(schema_with = "words::default_role")]
+    default_role: Role,
+    /// Whether it then reads every repository, or only those that are granted.
+    reads_all: bool,
+    /// Since when it is trusted.
+    #[serde(with = "millis")]
+    #[schemars(schema_with = "words::instant")]
+    created_at: OffsetDateTime,
+}
+
+impl From<IssuerRow> for IssuerView {
+    fn from(row: IssuerRow) -> Self {
+        Self {
+            id: row.id,
+            issuer: row.issuer,
+            organization_claim: row.organization_claim,
+            audience: row.audience,
+            algorithms: row.algorithms,
+            jwks_url: row.jwks_url,
+            default_role: row.default_role,
+            reads_all: row.reads_all,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// Refuses what concerns an owner where no owner asks: an administrator must not become one by a detour.
+pub(super) fn owners_only(call: &Call, concerned: impl IntoIterator<Item = Role>) -> Result<(), Problem> {
+    if call.principal().role == Role::Owner || !concerned.into_iter().any(|role| role == Role::Owner) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        http::StatusCode::FORBIDDEN,
+        "forbidden",
+        "Only an owner makes, changes and unmakes owners, or gives them tokens.",
+        "Ask an owner of the organization; GET /v1/members?role=owner lists them.",
+    ))
+}
+
+/// A name for people as it has to be; its schema is `words::name`.
+pub(super) fn named(name: &str) -> Result<&str, Problem> {
+    let control = |c: char| matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}');
+    let good = name.chars().next().is_some_and(|first| !control(first) && !matches!(first, ' ' | '\u{a0}'))
+        && name.chars().count() <= 100
+        && !name.chars().any(control);
+    if good {
+        Ok(name)
+    } else {
+        Err(Problem::invalid_argument(
+            "name",
+            "1 to 100 characters, none of them a control character, the first no space",
+        ))
+    }
+}
+
+/// Refuses scopes that no credential of a member with that role may use: a token of them would be for nothing.
+pub(super) fn usable(scopes: &BTreeSet<Scope>, role: Role) -> Result<(), Problem> {
+    match scopes.iter().find(|scope| !role.allows(**scope)) {
+        None => Ok(()),
+        Some(_) => {
+            let allowed: Vec<&str> =
+                Scope::ALL.into_iter().filter(|scope| role.allows(*scope)).map(Scope::as_str).collect();
+            Err(Problem::invalid_argument(
+                "scopes",
+                format!("what a member with the role {role} may use: {}", allowed.join(", ")),
+            ))
+        }
+    }
+}

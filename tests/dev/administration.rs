@@ -1,0 +1,115 @@
+//! The command line that administers without HTTP.
+
+use std::process::{Command, Output};
+
+use serde_json::json;
+use sync_tests::service::{TestService, audit_log};
+use sync_tests::{TestDatabase, with_database};
+
+use super::EXECUTABLE;
+
+struct Line<'a>(&'a TestDatabase);
+
+impl Line<'_> {
+    fn run(&self, arguments: &str) -> Output {
+        Command::new(EXECUTABLE)
+            .args(arguments.split(' '))
+            .env_clear()
+            .env("SYNC_DATABASE_URL", &self.0.app_url)
+            .output()
+            .unwrap()
+    }
+
+    /// The lines that it writes where all goes well, each in its fields.
+    fn good(&self, arguments: &str) -> Vec<Vec<String>> {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    }
+
+    /// How it ends where it does not, and what it says.
+    fn bad(&self, arguments: &str) -> (i32, String) {
+        let output = self.run(arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with("error: ") && text.contains("; next: "), "{arguments}: {text}");
+        (output.status.code().unwrap(), text)
+    }
+}
+
+#[test]
+fn an_organization_is_administered_without_http() {
+    with_database(async |database: &TestDatabase| {
+        let line = Line(database);
+        line.good("organization create acme");
+        assert_eq!(line.good("organization list")[0][1..], ["acme", "active"]);
+        let owner = &line.good("token create --organization acme --principal ada --scope admin")[0][0];
+        let service = TestService::start(database).await;
+        // The command line goes by the system's clock; what it did is past for the service.
+        service.clock.advance(time::Duration::days(3650));
+        assert_eq!(service.rpc(owner, "ping", json!({})).await.status, 200);
+        let members = line.good("member list --organization acme");
+        assert_eq!(members[0][1..], ["ada", "user", "owner", "all", "-", "-"]);
+        let second = &line.good("token create --organization acme --principal bob --scope graph:read")[0][0];
+        assert_eq!(service.rpc(second, "ping", json!({})).await.status, 200);
+        assert_eq!(line.good("member list --organization acme --role member")[0][1], "bob");
+
+        // Scopes that a role does not allow, the last owner, a name that is taken: refused, and said why.
+        assert_eq!(line.bad("token create --organization acme --principal bob --scope audit:read").0, 3);
+        let (code, said) = line.bad("member change ada --organization acme --role member");
+        assert!(code == 3 && said.contains("only owner"), "{said}");
+        assert_eq!(line.bad("member create bob --organization acme --role auditor").0, 3);
+        assert_eq!(line.bad("member change bob --organization acme").0, 3);
+        assert_eq!(line.bad("member list --organization nowhere").0, 1);
+        line.good("member create ci --organization acme --role ingest --granted-only");
+        line.good("member change bob --organization acme --disable");
+        assert_eq!(service.rpc(second, "ping", json!({})).await.status, 401);
+        line.good("member change bob --organization acme --enable --reads granted");
+
+        let tokens = line.good("token list --organization acme");
+        assert_eq!((tokens.len(), tokens[1][1].as_str(), tokens[1][3].as_str()), (2, "bob", "graph:read"));
+        let rotated = &line.good(&format!("token rotate {} --organization acme --overlap 1h", tokens[1][0]))[0][0];
+        assert_eq!(service.rpc(rotated, "ping", json!({})).await.status, 200);
+        line.good(&format!("token revoke {} --organization acme", tokens[1][0]));
+        assert_eq!(service.rpc(second, "ping", json!({})).await.status, 401);
+        assert_eq!(line.bad(&format!("token rotate {} --organization acme", tokens[1][0])).0, 3);
+
+        assert_eq!(line.bad("issuer create http://id.example.com --organization acme").0, 3);
+        let issuer = line.good("issuer create https://id.example.com --organization acme --advertise");
+        assert_eq!(issuer[0][1..], ["https://id.example.com", "-", "-", "member"]);
+        assert_eq!(line.good("issuer list --organization acme"), issuer);
+        let mut tx = database.store.system("test").await.unwrap();
+        assert_eq!(tx.advertised_issuers().await.unwrap(), ["https://id.example.com"]);
+        tx.commit().await.unwrap();
+        line.good(&format!("issuer delete {} --organization acme", issuer[0][0]));
+        assert!(line.good("issuer list --organization acme").is_empty());
+
+        let plan = line.good("organization plan acme --plan team --sources 5");
+        assert_eq!((plan[0].join(" "), plan[1].join(" ")), ("plan team".to_owned(), "sources 5 0".to_owned()));
+        assert!(line.good("grant list --organization acme").is_empty());
+        assert_eq!(line.bad("grant add --organization acme --member bob --repository acme/none").0, 1);
+
+        let mut system = database.store.system("test").await.unwrap();
+        let organization = system.organization_by_slug("acme").await.unwrap().unwrap().id;
+        system.commit().await.unwrap();
+        let rows = audit_log(database, organization).await;
+        let written: Vec<&str> =
+            rows.iter().filter(|row| row.protocol == "cli").map(|row| row.action.as_str()).collect();
+        assert_eq!(
+            written,
+            [
+                "cli.create_token",
+                "cli.create_token",
+                "cli.create_member",
+                "cli.change_member",
+                "cli.change_member",
+                "cli.rotate_token",
+                "cli.revoke_token",
+                "cli.create_issuer",
+                "cli.delete_issuer",
+                "cli.set_plan",
+            ]
+        );
+        service.stop().await;
+    });
+}
