@@ -190,7 +190,7 @@ fn tokens_are_shown_once_rotate_with_an_overlap_and_are_revoked_at_once() {
 
         // What its role does not allow would be for nothing.
         let wanted = |name: &str, scopes: Value| json!({ "principal": reader, "name": name, "scopes": scopes });
-        assert_eq!(owner.code("POST", "/tokens", wanted("x", json!(["audit:read"])), 422).await, "invalid_argument");
+        assert_eq!(owner.code("POST", "/tokens", wanted("x", json!(["audit:read"])), 409).await, "role_forbids");
         assert_eq!(owner.code("POST", "/tokens", wanted("x", json!([])), 422).await, "invalid_argument");
         assert_eq!(owner.code("POST", "/tokens", wanted("x", json!(["root"])), 422).await, "invalid_body");
         let mut days = wanted("x", json!(["graph:read"]));

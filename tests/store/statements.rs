@@ -12,10 +12,11 @@ use sync_core::ids::{ChangeId, EventId, FindingId, IssuerId, OrganizationId, Pri
 use sync_core::join::{Finding, Window};
 use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
 use sync_core::rung::{BindingSource, Rung};
+use sync_core::seal::RowKind;
 use sync_server::audit::seal_key::SealKeys;
 use sync_store::{
-    AuditEvent, CallSiteFilter, FindingFilter, GrantFilter, IssuerRow, JoinedFeed, Maintenance, MemberChange,
-    NewMember, NewToken, Outcome, Plan, Protocol, RememberedAnswer, RepositoryState, Store,
+    AuditEvent, AuditFilter, AuditOrder, CallSiteFilter, FindingFilter, GrantFilter, IssuerRow, JoinedFeed,
+    Maintenance, MemberChange, NewMember, NewToken, Outcome, Plan, Protocol, RememberedAnswer, RepositoryState, Store,
 };
 
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations, facts, with_database};
@@ -32,6 +33,7 @@ struct Known {
     finding: FindingId,
     key: [u8; 32],
     path: String,
+    event: EventId,
     /// A transaction that its sealed rows are of.
     xid: u64,
 }
@@ -111,6 +113,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
         finding: FindingId::of(&[&path, who.canary]),
         key: [who.canary.len().to_le_bytes()[0]; 32],
         path,
+        event: EventId::at(NOW),
         xid: 0,
         who,
     };
@@ -145,7 +148,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     tx.remember_answer(&known.key, &answer, NOW, NOW).await.unwrap();
     let feeds = [JoinedFeed { vendor: known.text("vendor"), version: 3 }];
     tx.replace_findings(&known.who.swap.index, &[finding(&known.path, canary)], &feeds, NOW).await.unwrap();
-    tx.record_event(&event(canary)).await.unwrap();
+    tx.record_event(&AuditEvent { event_id: known.event, ..event(canary) }).await.unwrap();
     tx.commit().await.unwrap();
     let mut superuser = database.superuser().await;
     let xid: String =
@@ -238,6 +241,8 @@ probes! {
     Tx finding_ids(tx, of) => tx.finding_ids(&of.who.swap.index);
     Tx joined_feeds(tx, of) => tx.joined_feeds(&of.who.swap.index);
     Tx replace_findings(tx, of) => tx.replace_findings(&of.who.swap.index, &[], &[], NOW);
+    Tx audit_events(tx, of) => tx.audit_events(&AuditFilter { principal_name: Some(of.who.canary.to_owned()), ..AuditFilter::default() }, AuditOrder::NewestFirst(None), 9);
+    Tx audit_row(tx, of) => tx.audit_row(RowKind::Event, of.event);
     Tx grants(tx, of) => tx.grants(GrantFilter { principal: Some(of.member), repository: None }, None, 9);
     Tx grant_of(tx, of) => tx.grant_of(of.member, of.who.repository);
     Tx grant(tx, of) => tx.grant(of.who.principal.id, of.who.repository, NOW);
@@ -310,7 +315,8 @@ const OF_THEIR_OWN: [(&str, &str); 13] = [
 
 /// Functions that read what is public, which row security has nothing to do with, or only that of the own organization
 /// that routing knows.
-const PUBLIC: [(&str, &str); 11] = [
+const PUBLIC: [(&str, &str); 12] = [
+    ("Tx", "audit_horizon"),
     ("Tx", "change"),
     ("Tx", "changes"),
     ("Tx", "changes_by_id"),

@@ -57,6 +57,7 @@ impl Endpoint for CreateToken {
     const SUMMARY: &'static str = "Make a token for a member";
     const DESCRIPTION: &'static str = "The answer holds the token, which is shown this once and kept nowhere. Two tokens of a member live under the same name: one, and the one that takes its place.";
     const SUCCESS: StatusCode = StatusCode::CREATED;
+    const FAILURES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
     type Path = Nothing;
     type Query = Nothing;
     type Body = Wanted;

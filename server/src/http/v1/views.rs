@@ -244,9 +244,13 @@ pub(super) fn usable(scopes: &BTreeSet<Scope>, role: Role) -> Result<(), Problem
         Some(_) => {
             let allowed: Vec<&str> =
                 Scope::ALL.into_iter().filter(|scope| role.allows(*scope)).map(Scope::as_str).collect();
-            Err(Problem::invalid_argument(
-                "scopes",
-                format!("what a member with the role {role} may use: {}", allowed.join(", ")),
+            Err(Problem::conflict(
+                "role_forbids",
+                format!("A member with the role {role} may not use all of these scopes."),
+                format!(
+                    "Leave out what the role does not allow; it allows {}. Or change the role.",
+                    allowed.join(", ")
+                ),
             ))
         }
     }
