@@ -39,6 +39,8 @@ impl Served {
             .env("SYNC_DATABASE_URL", &database.app_url)
             .env("SYNC_SECRET_KEY", SECRET)
             .env("SYNC_LISTEN", "127.0.0.1:0")
+            .env("SYNC_PRINCIPAL_REQUESTS_PER_MINUTE", "1000000")
+            .env("SYNC_ORGANIZATION_REQUESTS_PER_MINUTE", "1000000")
             .env("SYNC_LOG_FORMAT", "json")
             .env("SYNC_LOG", "info,rmcp=error")
             .stdin(Stdio::null())

@@ -1,5 +1,7 @@
 //! The sealed audit log: what is proven, what is found, and by whom nothing can be changed.
 
+mod commands;
+mod cut;
 mod killed;
 mod maintained;
 mod rest;

@@ -245,6 +245,41 @@ fn without_its_row_no_export_begins() {
     });
 }
 
+#[test]
+fn a_log_that_is_locked_is_not_waited_for_and_answers_come_back_at_once() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let token = auditor(&service, &both.alpha.principal).await;
+        let mut superuser = database.superuser().await;
+        let mut lock = sqlx::Connection::begin(&mut superuser).await.unwrap();
+        sqlx::Executor::execute(&mut *lock, "LOCK TABLE sync.audit_events IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        for path in ["/v1/audit", "/v1/audit/export", "/v1/organization"] {
+            let reply = get(&service, path, &token).await;
+            assert_eq!((reply.status, reply.header("retry-after")), (503, "2"), "{path}: {reply:?}");
+            assert_eq!(
+                (&reply.json()["code"], reply.header("content-type")),
+                (&json!("unavailable"), "application/problem+json")
+            );
+        }
+        lock.rollback().await.unwrap();
+        for path in ["/v1/audit", "/v1/audit/export", "/v1/organization"] {
+            let reply = get(&service, path, &token).await;
+            assert_eq!(reply.status, 200, "{path}: {reply:?}");
+        }
+        service.stop().await;
+        // What was given up may have its row; none has two, and no export began without one.
+        let rows = audit_log(database, both.alpha.principal.organization).await;
+        let ids: BTreeSet<_> = rows.iter().map(|row| row.request_id).collect();
+        assert_eq!(ids.len(), rows.len(), "{rows:?}");
+        // An event that was committed after its caller had gone is one that never ended.
+        let log = Log::of(database, &both.alpha.principal).await;
+        let mut tx = log.maintenance.begin(log.organization()).await.unwrap();
+        tx.close_open_events(NOW + Duration::HOUR, NOW + Duration::HOUR).await.unwrap();
+        tx.commit().await.unwrap();
+    });
+}
+
 /// What openapi/audit.md says, in another language: nothing of ours but the public key is used.
 fn check_as_an_outsider(proof: &Value, public_key: &[u8]) -> Value {
     let sha = |parts: &[&[u8]]| -> Vec<u8> { Sha256::digest(parts.concat()).to_vec() };

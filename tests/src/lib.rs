@@ -17,6 +17,7 @@ mod cluster;
 mod database;
 pub mod facts;
 mod organizations;
+pub mod proxy;
 pub mod service;
 
 pub use database::{TestDatabase, with_database};

@@ -78,13 +78,13 @@ impl Ahead {
             match self.write(&ended).await {
                 // Another hand wrote one: it was taken for a call that never ended.
                 Ok(()) | Err(StoreError::Conflict(_)) => return Ok(()),
-                Err(error) => match pauses.next().filter(|_| error.is_unavailable()) {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => {
+                Err(error) => {
+                    let Some(pause) = pauses.next().filter(|_| error.is_unavailable()) else {
                         tracing::error!(%error, request_id = %self.request_id, "an outcome could not be written down");
                         return Err(Unrecorded);
-                    }
-                },
+                    };
+                    tokio::time::sleep(pause).await;
+                }
             }
         }
     }

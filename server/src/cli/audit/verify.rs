@@ -95,15 +95,16 @@ fn told(slug: &str, report: &Report) -> Vec<String> {
     let kept = report.seals - report.pruned.map_or(0, |pruned| pruned.through.min(report.seals));
     match &report.last {
         _ if !report.is_whole() => {
-            lines.push(format!("{slug}: NOT WHOLE: {} findings", report.findings.len() as u64 + report.more_findings));
+            lines.push(format!("{slug}: NOT WHOLE: {} found", report.findings.len() as u64 + report.more_findings));
             lines.extend(report.findings.iter().map(|finding| format!("  {finding}")));
             if report.more_findings > 0 {
                 lines.push(format!("  and {} more", report.more_findings));
             }
         }
         Some(last) => lines.push(format!(
-            "{slug}: whole: {} rows in {kept} seals, proven up to seal {} of {} (root {})",
-            report.rows,
+            "{slug}: whole: {} in {}, proven up to seal {} of {} (root {})",
+            counted(report.rows, "row"),
+            counted(kept, "seal"),
             last.head.number,
             rfc3339_millis(last.head.time),
             last.head.root
@@ -112,9 +113,9 @@ fn told(slug: &str, report: &Report) -> Vec<String> {
     }
     if let Some(pruned) = report.pruned {
         lines.push(format!(
-            "  pruned: seals 1 to {}, {} rows, removed by {} as they were kept long enough",
+            "  pruned: seals 1 to {}, {}, removed by {} as they were kept long enough",
             pruned.through,
-            pruned.rows,
+            counted(pruned.rows, "row"),
             rfc3339_millis(pruned.at)
         ));
     }
@@ -128,11 +129,15 @@ fn told(slug: &str, report: &Report) -> Vec<String> {
     }
     if let (Some(oldest), Some(newest)) = (report.unsealed.oldest, report.unsealed.newest) {
         lines.push(format!(
-            "  unproven: {} rows from {} to {} are newer than the last seal",
-            report.unsealed.rows,
+            "  unproven: newer than the last seal: {} from {} to {}",
+            counted(report.unsealed.rows, "row"),
             rfc3339_millis(oldest),
             rfc3339_millis(newest)
         ));
     }
     lines
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
