@@ -37,6 +37,8 @@ pub enum NotAuthenticated {
     Refused(Box<RefusedCredential>),
     /// The store cannot be asked; nothing is known of the credential.
     Unavailable,
+    /// The keys of the credential's issuer cannot be had; it may be a good one.
+    IssuerUnavailable,
 }
 
 /// A credential that is not accepted, and why.
@@ -174,7 +176,7 @@ fn not_verified(error: NotVerified) -> NotAuthenticated {
     match error {
         NotVerified::Bad(error) => bad_jwt(error),
         // Never a bad token: it may be a good one, and clients throw away what is called bad.
-        NotVerified::KeysUnavailable => NotAuthenticated::Unavailable,
+        NotVerified::KeysUnavailable => NotAuthenticated::IssuerUnavailable,
         NotVerified::Store(error) => store_failed(&error),
     }
 }

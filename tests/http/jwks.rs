@@ -199,12 +199,14 @@ fn an_outage_is_never_a_bad_token_and_keys_are_kept_to_their_greatest_age() {
         service.clock.set(NOW + Duration::seconds(3599));
         assert_eq!(ping(&service, &token).await.status, 200);
         let reply = ping(&service, &unknown).await;
-        assert_eq!((reply.status, reply.header("retry-after")), (503, "2"), "{reply:?}");
+        assert_eq!((reply.status, reply.header("retry-after")), (503, "30"), "{reply:?}");
+        assert!(reply.json()["detail"].as_str().unwrap().contains("issuer"), "{reply:?}");
         service.clock.set(NOW + Duration::seconds(3600));
         let reply = ping(&service, &token).await;
         assert_eq!((reply.status, reply.header("www-authenticate")), (503, ""), "{reply:?}");
         let called = service.call(&token, "sync_repositories", json!({})).await;
-        assert_eq!(called.tool_error()["code"], "unavailable");
+        let error = called.tool_error();
+        assert_eq!((&error["code"], &error["details"]["retry_after_s"]), (&json!("unavailable"), &json!(30)));
         // It comes back.
         issuer.answers(Answer::Keys(vec![known.published("known")]));
         service.clock.advance(Duration::minutes(1));

@@ -8,6 +8,7 @@ mod issuers;
 mod jwks;
 mod jwt;
 mod keys;
+mod leaving;
 mod limits;
 mod rest;
 mod surface;

@@ -2,7 +2,7 @@
 
 use sqlx::migrate::Migrator;
 use sqlx::{Connection as _, Executor as _, PgConnection};
-use sync_core::ids::OrganizationId;
+use sync_core::ids::{OrganizationId, PrincipalId};
 use sync_tests::{NOW, TestDatabase, with_database};
 
 pub(super) static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
@@ -44,7 +44,7 @@ fn roles_come_from_what_tokens_are_for_so_that_nobody_loses_or_gains_anything() 
                 .await
                 .unwrap();
             for (name, role, tokens) in members {
-                let id = uuid::Uuid::new_v4();
+                let id = PrincipalId::at(NOW).uuid();
                 sqlx::query(
                     "INSERT INTO sync.principals (organization_id, id, name, kind, reads_all, created_at, issuer, subject)
                      VALUES ($1, $2, $3, 'user', true, $4, $3, $5)",
@@ -64,7 +64,7 @@ fn roles_come_from_what_tokens_are_for_so_that_nobody_loses_or_gains_anything() 
                          VALUES ($1, $2, $3, 'test', $4, $5, $6, $7)",
                     )
                     .bind(organization)
-                    .bind(uuid::Uuid::new_v4())
+                    .bind(PrincipalId::at(NOW).uuid())
                     .bind(id)
                     .bind(&[0_u8; 32][..])
                     .bind(scopes)
@@ -100,7 +100,7 @@ fn roles_come_from_what_tokens_are_for_so_that_nobody_loses_or_gains_anything() 
             "INSERT INTO sync.principals (id, name, kind, reads_all, created_at)
              VALUES ($1, 'late', 'user', true, $2) RETURNING role",
         )
-        .bind(uuid::Uuid::new_v4())
+        .bind(PrincipalId::at(NOW).uuid())
         .bind(NOW)
         .fetch_one(&mut service)
         .await

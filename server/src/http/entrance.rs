@@ -48,6 +48,9 @@ pub enum Turned {
     TooMany(TooMany),
     /// Nothing is known of the credential, since the store cannot be asked: how that is said is the protocol's matter.
     Unavailable,
+    /// Nothing is known of the credential, since its issuer's keys cannot be had, which is counted already: how that is
+    /// said is the protocol's matter.
+    IssuerUnavailable,
 }
 
 impl Entrance {
@@ -105,6 +108,10 @@ impl Entrance {
                 return Ok(principal);
             }
             Err(NotAuthenticated::Unavailable) => return Err(Turned::Unavailable),
+            Err(NotAuthenticated::IssuerUnavailable) => {
+                self.app.refusals.count(self.protocol, self.client_ip, "issuer_unavailable");
+                return Err(Turned::IssuerUnavailable);
+            }
             Err(NotAuthenticated::Missing) => {
                 return Err(Turned::Away(self.turn_away(challenge::missing(&self.metadata, wanted))));
             }

@@ -99,6 +99,19 @@ impl Problem {
         }
     }
 
+    /// The keys of a token's issuer cannot be had. They are asked for again every 30 seconds.
+    pub fn issuer_unavailable() -> Self {
+        Self {
+            retry_after_s: Some(30),
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "unavailable",
+                "The keys of the token's issuer cannot be fetched at present; the token may well be good.",
+                "Keep the token and try again in 30 seconds; the log of the service says what the issuer answered.",
+            )
+        }
+    }
+
     /// A defect of ours.
     pub fn internal() -> Self {
         Self::new(

@@ -146,11 +146,11 @@ impl KeySets {
         let fetch = tokio::spawn(async move {
             // Never closed, so that there is always a permit in the end.
             let _permit = permits.acquire().await;
-            let fetched = fetch(&fetcher, &source, known).await;
+            let outcome = fetch(&fetcher, &source, known).await;
             let mut state = entry.lock();
             state.in_flight = None;
-            state.failed = fetched.is_err();
-            match fetched {
+            state.failed = outcome.is_err();
+            match outcome {
                 Ok(Fetched { set, discovered }) => {
                     state.set = Some((Arc::new(set), now));
                     if let Some(url) = discovered {

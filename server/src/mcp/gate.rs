@@ -54,6 +54,10 @@ async fn let_in(door: Door, pin: Option<String>, request: Request) -> Result<Res
             let message = body::read(body).await.ok().and_then(|bytes| Message::read(&bytes).ok());
             return Err(reply::unavailable(message.as_ref(), entrance.request_id));
         }
+        Err(Turned::IssuerUnavailable) => {
+            let message = body::read(body).await.ok().and_then(|bytes| Message::read(&bytes).ok());
+            return Err(reply::issuer_unavailable(message.as_ref(), entrance.request_id));
+        }
         Err(Turned::TooMany(too_many)) => {
             let message = body::read(body).await.ok().and_then(|bytes| Message::read(&bytes).ok());
             return Err(entrance.stamped(reply::rate_limited(message.as_ref(), &too_many, entrance.request_id)));

@@ -37,6 +37,15 @@ pub fn unavailable(message: Option<&Message>, request_id: RequestId) -> Response
         .unwrap_or_else(|| Problem::unavailable().response(Some(request_id)))
 }
 
+/// What is said where the keys of the token's issuer cannot be had: the same, with its own reason.
+pub fn issuer_unavailable(message: Option<&Message>, request_id: RequestId) -> Response {
+    let problem = Problem::issuer_unavailable();
+    let retry_after_s = problem.retry_after_s.unwrap_or_default();
+    let error = AnswerError::new(Code::Unavailable, &problem.detail, &problem.next_step)
+        .with_details(json!({ "retry_after_s": retry_after_s }));
+    come_back(message, &error, retry_after_s).unwrap_or_else(|| problem.response(Some(request_id)))
+}
+
 /// What is said to a request too many: the same, with 429.
 pub fn rate_limited(message: Option<&Message>, too_many: &TooMany, request_id: RequestId) -> Response {
     let problem = too_many.problem();

@@ -199,6 +199,9 @@ async fn let_in<E: Endpoint>(app: &Arc<App>, request: Request) -> Result<(Entran
             return Err(entrance.stamped(too_many.problem().response(Some(entrance.request_id))));
         }
         Err(Turned::Unavailable) => return Err(Problem::unavailable().response(Some(entrance.request_id))),
+        Err(Turned::IssuerUnavailable) => {
+            return Err(Problem::issuer_unavailable().response(Some(entrance.request_id)));
+        }
     };
     entrance.permit(&principal, E::OPERATION, action).await?;
     // How long a client takes to send its body is not taken from the budget of the answer.
