@@ -11,7 +11,7 @@ use sync_tests::service::{Reply, TestService, audit_log};
 use sync_tests::{TestDatabase, TwoOrganizations, with_database};
 
 /// Far above the two seconds that a caller waits at most: only to tell that it does not wait for ever.
-const FOR_EVER: Duration = Duration::from_secs(60);
+const FOR_EVER: Duration = Duration::from_mins(1);
 
 async fn ask(service: &TestService, token: &str) -> [Reply; 3] {
     let get = |path: &str| service.client.get(format!("{}{path}", service.url)).bearer_auth(token);
@@ -32,11 +32,14 @@ fn a_database_that_is_cut_off_or_silent_lets_no_answer_out_and_answers_come_back
         let service = TestService::start_with(store, &[], |answers| answers).await;
         let scopes = [Scope::GraphRead, Scope::AuditRead];
         let (_, token) = service.token(&both.alpha.principal, &scopes, None).await;
-        let breaks: [(&str, fn(&Proxy)); 2] = [("cut", Proxy::cut), ("silent", Proxy::silence)];
-        for (what, breaking) in breaks {
+        for what in ["cut", "silent"] {
             let answered = ask(&service, &token).await;
             assert!(answered.iter().all(|reply| reply.status == 200), "{what}, before: {answered:?}");
-            breaking(&proxy);
+            if what == "cut" {
+                proxy.cut();
+            } else {
+                proxy.silence();
+            }
             let refused = ask(&service, &token).await;
             assert_eq!(refused[0].tool_error()["code"], "unavailable", "{what}: {:?}", refused[0]);
             for reply in &refused[1..] {

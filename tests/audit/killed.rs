@@ -4,6 +4,8 @@
 //! Five times in the test command; two hundred times by hand:
 //! `cargo test -p sync-tests audit::killed -- --ignored --nocapture`.
 
+#![expect(clippy::print_stdout, reason = "how many requests there were is what the long run is read for")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -50,7 +52,8 @@ impl Served {
             .unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
         let address = loop {
-            let line = lines.next().expect("it ended before it served").unwrap();
+            let Some(line) = lines.next() else { panic!("it ended before it served") };
+            let line = line.unwrap();
             let told: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
             if told["message"] == "serving" {
                 break told["address"].as_str().unwrap().to_owned();
