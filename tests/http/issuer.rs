@@ -107,9 +107,7 @@ async fn serve(State(state): State<Shared>, request: Request) -> Response {
         (inner.url.clone(), inner.answer.clone())
     };
     let response = match (path.as_str(), answer) {
-        (DISCOVERY, Answer::Status(status)) | (KEYS, Answer::Status(status)) => {
-            StatusCode::from_u16(status).unwrap().into_response()
-        }
+        (DISCOVERY | KEYS, Answer::Status(status)) => StatusCode::from_u16(status).unwrap().into_response(),
         (DISCOVERY, _) => json!({ "issuer": url, "jwks_uri": format!("{url}{KEYS}") }).to_string().into_response(),
         (KEYS, Answer::Keys(keys)) => json!({ "keys": keys }).to_string().into_response(),
         (KEYS, Answer::Body(body)) => body.into_response(),

@@ -239,19 +239,13 @@ pub(super) fn named(name: &str) -> Result<&str, Problem> {
 
 /// Refuses scopes that no credential of a member with that role may use: a token of them would be for nothing.
 pub(super) fn usable(scopes: &BTreeSet<Scope>, role: Role) -> Result<(), Problem> {
-    match scopes.iter().find(|scope| !role.allows(**scope)) {
-        None => Ok(()),
-        Some(_) => {
-            let allowed: Vec<&str> =
-                Scope::ALL.into_iter().filter(|scope| role.allows(*scope)).map(Scope::as_str).collect();
-            Err(Problem::conflict(
-                "role_forbids",
-                format!("A member with the role {role} may not use all of these scopes."),
-                format!(
-                    "Leave out what the role does not allow; it allows {}. Or change the role.",
-                    allowed.join(", ")
-                ),
-            ))
-        }
+    if scopes.iter().all(|scope| role.allows(*scope)) {
+        return Ok(());
     }
+    let allowed: Vec<&str> = Scope::ALL.into_iter().filter(|scope| role.allows(*scope)).map(Scope::as_str).collect();
+    Err(Problem::conflict(
+        "role_forbids",
+        format!("A member with the role {role} may not use all of these scopes."),
+        format!("Leave out what the role does not allow; it allows {}. Or change the role.", allowed.join(", ")),
+    ))
 }
