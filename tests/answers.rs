@@ -4,7 +4,7 @@ mod absences;
 mod errors;
 mod fixture;
 pub(crate) mod generated;
-mod heard;
+pub(crate) mod heard;
 mod pages;
 mod partial;
 mod promises;

@@ -3,6 +3,7 @@
 mod administration;
 mod credentials;
 mod ending;
+mod examples;
 mod issuer;
 mod issuers;
 mod jwks;
@@ -10,5 +11,6 @@ mod jwt;
 mod keys;
 mod leaving;
 mod limits;
+mod matrix;
 mod rest;
 mod surface;

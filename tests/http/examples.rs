@@ -1,0 +1,130 @@
+//! A request of every operation in the table of who may do what: what the matrix sends. An operation without one fails
+//! there, so that none lands without being part of it.
+
+use serde_json::{Value, json};
+use sync_core::ids::{EventId, IssuerId, PrincipalId, RepositoryId, TokenId};
+use sync_core::policy::Operation;
+
+/// Things that a request can name: one organization's, or nobody's.
+#[derive(Debug, Clone)]
+pub(super) struct Things {
+    pub(super) principal: PrincipalId,
+    pub(super) token: TokenId,
+    pub(super) issuer: IssuerId,
+    pub(super) repository: RepositoryId,
+    /// Its name, of the same length everywhere.
+    pub(super) repository_name: &'static str,
+    pub(super) event: EventId,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(super) struct Example {
+    /// What goes into the path, the query and the body, or into the parameters of a message.
+    pub(super) given: Given,
+    /// How it ends where the caller may do it and all things are its own: the status, and the audit row's outcome.
+    pub(super) right: (u16, &'static str),
+    /// Whether it names things, which may be another's.
+    pub(super) names_things: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Given {
+    Rest { method: &'static str, path: String, body: Option<Value> },
+    Mcp { method: &'static str, params: Value },
+}
+
+/// The request of an operation about these things.
+pub(super) fn of(operation: Operation, things: &Things) -> Example {
+    if operation.rest_id().is_some() { rest(operation, things) } else { mcp(operation, things) }
+}
+
+fn rest(operation: Operation, things: &Things) -> Example {
+    let Things { principal, token, issuer, repository, event, .. } = things;
+    let (method, path, body, status, names_things) = match operation.name() {
+        "rest.get_organization" => ("GET", "/v1/organization".to_owned(), None, 200, false),
+        "rest.list_members" => ("GET", "/v1/members".to_owned(), None, 200, false),
+        "rest.create_member" => {
+            let name = format!("matrix-{}", principal.uuid().simple());
+            ("POST", "/v1/members".to_owned(), Some(json!({ "name": name, "role": "member" })), 201, false)
+        }
+        "rest.get_member" => ("GET", format!("/v1/members/{principal}"), None, 200, true),
+        "rest.change_member" => {
+            ("PATCH", format!("/v1/members/{principal}"), Some(json!({ "name": "matrix-renamed" })), 200, true)
+        }
+        "rest.list_grants" => ("GET", format!("/v1/grants?principal={principal}"), None, 200, true),
+        "rest.put_grant" => ("PUT", format!("/v1/grants/{principal}/{repository}"), None, 200, true),
+        "rest.delete_grant" => ("DELETE", format!("/v1/grants/{principal}/{repository}"), None, 204, true),
+        "rest.list_tokens" => ("GET", format!("/v1/tokens?principal={principal}"), None, 200, true),
+        "rest.create_token" => {
+            let body = json!({ "principal": principal, "name": "matrix", "scopes": ["graph:read"] });
+            ("POST", "/v1/tokens".to_owned(), Some(body), 201, true)
+        }
+        "rest.rotate_token" => ("POST", format!("/v1/tokens/{token}/rotate"), Some(json!({})), 201, true),
+        "rest.revoke_token" => ("DELETE", format!("/v1/tokens/{token}"), None, 204, true),
+        "rest.list_issuers" => ("GET", "/v1/issuers".to_owned(), None, 200, false),
+        "rest.create_issuer" => {
+            let body = json!({ "issuer": "https://matrix.example.com", "organization_claim": "matrix" });
+            ("POST", "/v1/issuers".to_owned(), Some(body), 201, false)
+        }
+        "rest.delete_issuer" => ("DELETE", format!("/v1/issuers/{issuer}"), None, 204, true),
+        "rest.get_usage" => ("GET", "/v1/usage".to_owned(), None, 200, false),
+        "rest.list_audit_events" => ("GET", format!("/v1/audit?principal={principal}"), None, 200, true),
+        "rest.export_audit_log" => ("GET", "/v1/audit/export".to_owned(), None, 200, false),
+        // Nothing is sealed yet, so that nothing can be proven of one's own rows either.
+        "rest.prove_audit_event" => ("GET", format!("/v1/audit/proof?event={event}"), None, 404, true),
+        other => panic!("{other} is in core/src/policy.rs and has no example in tests/http/examples.rs; add one"),
+    };
+    let outcome = if status < 400 { "ok" } else { "refused" };
+    Example { given: Given::Rest { method, path, body }, right: (status, outcome), names_things }
+}
+
+fn mcp(operation: Operation, things: &Things) -> Example {
+    let repository = things.repository_name;
+    let call = |tool: &str, arguments: Value| ("tools/call", json!({ "name": tool, "arguments": arguments }), true);
+    let plain = |method| (method, json!({}), false);
+    let (method, params, names_things) = match operation.name() {
+        "mcp" => plain("nothing/of/the/kind"),
+        "mcp.initialize" => {
+            let client = json!({ "name": "matrix", "version": "1" });
+            let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+            ("initialize", params, false)
+        }
+        "mcp.server/discover" => plain("server/discover"),
+        "mcp.ping" => plain("ping"),
+        "mcp.tools/list" => plain("tools/list"),
+        "mcp.prompts/list" => plain("prompts/list"),
+        "mcp.resources/list" => plain("resources/list"),
+        "mcp.resources/templates/list" => plain("resources/templates/list"),
+        "mcp.resources/read:sync://feed" => ("resources/read", json!({ "uri": "sync://feed/stripe" }), false),
+        "mcp.prompts/get:sync_review_change" => {
+            ("prompts/get", json!({ "name": "sync_review_change", "arguments": { "paths": "a.ts" } }), false)
+        }
+        "mcp.prompts/get:sync_upgrade_plan" => {
+            ("prompts/get", json!({ "name": "sync_upgrade_plan", "arguments": { "vendor": "stripe" } }), false)
+        }
+        "mcp.completion/complete" => {
+            let reference = json!({ "type": "ref/prompt", "name": "sync_upgrade_plan" });
+            (
+                "completion/complete",
+                json!({ "ref": reference, "argument": { "name": "repository", "value": repository } }),
+                true,
+            )
+        }
+        "mcp.tools/call:sync_whats_at_risk" => call("sync_whats_at_risk", json!({ "repository": repository })),
+        "mcp.tools/call:sync_explain_call_site" => {
+            call("sync_explain_call_site", json!({ "repository": repository, "file": "src/a.ts", "line": 1 }))
+        }
+        "mcp.tools/call:sync_whats_changed" => {
+            call("sync_whats_changed", json!({ "repository": repository, "vendor": "stripe" }))
+        }
+        "mcp.tools/call:sync_repositories" => call("sync_repositories", json!({ "repository": repository })),
+        other => panic!("{other} is in core/src/policy.rs and has no example in tests/http/examples.rs; add one"),
+    };
+    let right = match operation.name() {
+        // The older revisions say so in the body.
+        "mcp" => (200, "refused"),
+        _ => (200, "ok"),
+    };
+    Example { given: Given::Mcp { method, params }, right, names_things }
+}
