@@ -7,6 +7,7 @@ mod audit;
 mod doctor;
 mod migrate;
 mod openapi;
+mod secrets;
 mod serve;
 mod worker;
 
@@ -73,6 +74,9 @@ enum Command {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Manage the secrets that are stored encrypted.
+    #[command(subcommand)]
+    Secrets(secrets::SecretsCommand),
     /// Write the OpenAPI description of /v1 into openapi/, or fail where the file there is stale.
     ///
     /// Example: syncd openapi --check
@@ -213,6 +217,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Audit(command) => return runtime()?.block_on(audit::run(&command, &load()?)),
         Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
         Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, std::env::vars())?)?,
+        Command::Secrets(command) => runtime()?.block_on(secrets::run(&command, &load()?))?,
         Command::Openapi(args) => openapi::run(&args)?,
         Command::Doctor => return runtime()?.block_on(doctor::run(file, std::env::vars())),
         Command::Index(args) => {

@@ -16,8 +16,15 @@ use crate::identity::issuers;
 pub const REFERENCE: &str = include_str!("../../deploy/syncd.toml");
 
 const PREFIX: &str = "SYNC_";
-const SECRETS: [&str; 6] =
-    ["database_url", "owner_database_url", "maintenance_database_url", "secret_key", "seal_key", "previous_seal_keys"];
+const SECRETS: [&str; 7] = [
+    "database_url",
+    "owner_database_url",
+    "maintenance_database_url",
+    "secret_key",
+    "previous_secret_keys",
+    "seal_key",
+    "previous_seal_keys",
+];
 
 /// `SYNC_…` variables that are no keys: the file's own path, and those of our other executables.
 const NOT_KEYS: [&str; 3] = ["SYNC_CONFIG", "SYNC_PG_BIN", "SYNC_TOKEN"];
@@ -54,6 +61,9 @@ pub struct Config {
     /// Source of derived keys.
     #[serde(deserialize_with = "optional_secret")]
     secret_key: Option<SecretString>,
+    /// What it was before, for secrets that were stored then.
+    #[serde(deserialize_with = "optional_secret")]
+    previous_secret_keys: Option<SecretString>,
     /// Source of the keys that seal the audit log.
     #[serde(deserialize_with = "optional_secret")]
     seal_key: Option<SecretString>,
@@ -242,6 +252,11 @@ impl Config {
         self.previous_seal_keys.as_ref().map(separate).unwrap_or_default()
     }
 
+    /// What the secret key was before.
+    pub fn previous_secret_keys(&self) -> Vec<&[u8]> {
+        self.previous_secret_keys.as_ref().map(separate).unwrap_or_default()
+    }
+
     /// The bytes that keys are derived from.
     pub fn secret_key(&self) -> Result<&[u8], ConfigError> {
         required(self.secret_key.as_ref(), "secret_key", "SYNC_SECRET_KEY").map(str::as_bytes)
@@ -374,6 +389,9 @@ impl Sources {
         let too_short = |secret: &[u8]| secret.len() < MIN_SECRET_KEY_BYTES;
         if config.seal_key().is_ok_and(too_short) {
             return Err(bad("seal_key", &origin("seal_key"), "is shorter than 32 bytes"));
+        }
+        if config.previous_secret_keys().into_iter().any(too_short) {
+            return Err(bad("previous_secret_keys", &origin("previous_secret_keys"), "one is shorter than 32 bytes"));
         }
         if config.previous_seal_keys().into_iter().any(too_short) {
             return Err(bad("previous_seal_keys", &origin("previous_seal_keys"), "one is shorter than 32 bytes"));
@@ -520,6 +538,7 @@ mod tests {
             ),
             ("SYNC_SECRET_KEY_FILE", "/nowhere/at/all", "`secret_key`"),
             ("SYNC_SEAL_KEY", "short", "`seal_key`"),
+            ("SYNC_PREVIOUS_SECRET_KEYS", "short", "`previous_secret_keys`"),
             ("SYNC_PREVIOUS_SEAL_KEYS", "0123456789abcdef0123456789abcdef,short", "`previous_seal_keys`"),
             ("SYNC_AUDIT_HEADS_URL", "http://collector.example/heads", "`audit_heads_url`"),
             ("SYNC_AUDIT_RETENTION_DAYS", "-1", "`audit_retention_days`"),

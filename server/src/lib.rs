@@ -17,5 +17,6 @@ pub mod keys;
 pub mod log;
 pub mod mcp;
 pub mod postgres;
+pub mod secrets;
 pub mod shutdown;
 pub mod usage;

@@ -31,7 +31,7 @@ pub fn init(config: &Config) -> Result<(), ConfigError> {
 
 /// Whether an event may be logged at all, whatever the operator asks for: below errors, the MCP library writes whole
 /// messages, arguments included, and as warnings those that it refused.
-fn shows_no_content(of: &Metadata<'_>) -> bool {
+pub fn shows_no_content(of: &Metadata<'_>) -> bool {
     let library = of.target().split("::").next() == Some("rmcp");
     !library || *of.level() == Level::ERROR
 }

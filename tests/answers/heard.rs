@@ -22,6 +22,8 @@ struct Line {
     target: String,
     text: String,
     statement: Option<String>,
+    /// Whether the service would log it, whatever its operator asks for.
+    loggable: bool,
 }
 
 impl Heard {
@@ -39,6 +41,14 @@ impl Heard {
         SAID.with_borrow(|said| {
             let lines = said.as_deref().unwrap_or_default().iter().map(|line| format!("{} {}", line.target, line.text));
             lines.collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    /// Every line that could be logged, at the most talkative level, and every span with its fields.
+    pub(crate) fn logged() -> String {
+        SAID.with_borrow(|said| {
+            let lines = said.as_deref().unwrap_or_default().iter().filter(|line| line.loggable);
+            lines.map(|line| format!("{} {}", line.target, line.text)).collect::<Vec<_>>().join("\n")
         })
     }
 
@@ -69,10 +79,23 @@ impl<S: tracing::Subscriber> Layer<S> for Listening {
         SAID.try_with(|said| said.try_borrow().is_ok_and(|said| said.is_some())).unwrap_or(false)
     }
 
+    fn on_new_span(&self, attributes: &tracing::span::Attributes<'_>, _id: &tracing::Id, _context: Context<'_, S>) {
+        let mut line = Line::of(attributes.metadata());
+        attributes.record(&mut line);
+        SAID.with_borrow_mut(|said| said.as_mut().map(|said| said.push(line)));
+    }
+
     fn on_event(&self, event: &tracing::Event<'_>, _context: Context<'_, S>) {
-        let mut line = Line { target: event.metadata().target().to_owned(), ..Line::default() };
+        let mut line = Line::of(event.metadata());
         event.record(&mut line);
         SAID.with_borrow_mut(|said| said.as_mut().map(|said| said.push(line)));
+    }
+}
+
+impl Line {
+    fn of(metadata: &tracing::Metadata<'_>) -> Self {
+        let loggable = sync_server::log::shows_no_content(metadata);
+        Self { target: metadata.target().to_owned(), loggable, ..Self::default() }
     }
 }
 

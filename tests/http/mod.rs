@@ -1,7 +1,9 @@
 //! The HTTP surface: who gets in, what everyone else is told, health, metadata, the end of the process.
 
 mod administration;
+mod canaries;
 mod credentials;
+mod described;
 mod ending;
 mod examples;
 mod issuer;

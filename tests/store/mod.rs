@@ -9,6 +9,7 @@ mod fences;
 mod findings;
 mod idempotency;
 mod identity;
+mod secrets;
 mod sources;
 mod statements;
 mod swap;

@@ -66,8 +66,15 @@ impl<K: Eq + Hash + Clone> Buckets<K> {
         }
         let placed = used.whole_at.contains_key(key) || used.whole_at.len() < self.most;
         let stored = if placed { used.whole_at.get(key).copied().unwrap_or(now) } else { used.others };
-        // Never further ahead than a whole window: a clock that was put back would keep a key out for as long.
+        // Never further ahead than a whole window, and kept so: a clock that was put back would keep a key out for as long.
         let whole_at = stored.clamp(now, now + WINDOW_NS);
+        if stored > whole_at {
+            if placed {
+                used.whole_at.insert(key.clone(), whole_at);
+            } else {
+                used.others = whole_at;
+            }
+        }
         let each = WINDOW_NS / i128::from(quota.max(1));
         let after = whole_at + each;
         let over = after - (now + WINDOW_NS);

@@ -50,7 +50,7 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
         let bytes = body::read(body).await?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|error| bad_json(&error))?;
         arguments.insert("body".to_owned(), value.clone());
-        serde_json::from_value(value).map_err(|error| bad_body(&error))?
+        serde_json::from_value(whole(value)).map_err(|error| bad_body(&error))?
     };
     let arguments = Value::Object(arguments);
     if holds_nul(&arguments) {
@@ -70,6 +70,20 @@ fn nothing<T: DeserializeOwned>() -> Result<T, Problem> {
         tracing::error!(%error, "a part without members has members");
         Problem::internal()
     })
+}
+
+/// The same with `181.0` as `181`: to JSON Schema, and to clients with one kind of numbers, they are one number.
+fn whole(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            #[expect(clippy::cast_possible_truncation, reason = "numbers beyond 2^53 are left alone")]
+            Some(float) if float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => Value::from(float as i64),
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(whole).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, whole(value))).collect(),
+        other => other,
+    }
 }
 
 fn holds_nul(value: &Value) -> bool {
@@ -140,6 +154,7 @@ mod tests {
         let error = serde_json::from_value::<Body>(json!({ "count": "s3cret \" word" })).unwrap_err();
         let told = bad_body(&error);
         assert!(!told.detail.contains("s3cret") && told.detail.contains("expected u32"), "{}", told.detail);
+        assert_eq!(whole(json!({ "a": [181.0, 1.5, -0.0, 1e300] })), json!({ "a": [181, 1.5, 0, 1e300] }));
         assert!(holds_nul(&json!({ "a": ["b", { "c\0": 1 }] })) && !holds_nul(&json!({ "a": ["b", 1, null] })));
     }
 }

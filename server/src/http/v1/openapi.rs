@@ -219,6 +219,10 @@ impl Describer {
         let Some(Value::Object(members)) = schema.get_mut("properties").map(Value::take) else { return };
         for (name, mut schema) in members {
             let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let text = schema["type"] == "string" || schema["type"] == json!(["string", "null"]);
+            if text && ["pattern", "format", "enum"].iter().all(|keyword| schema.get(keyword).is_none()) {
+                schema["pattern"] = json!("^[^\\u0000]*$");
+            }
             let mut parameter = json!({
                 "name": name, "in": place, "required": place == "path" || required.contains(&json!(name)), "schema": schema,
             });

@@ -1,0 +1,41 @@
+"""What no generator can know: a key is used once, a cursor was given out before, and who locks itself out tests nothing."""
+
+import json
+import os
+import urllib.request
+import uuid
+
+import schemathesis
+from schemathesis.generation import GenerationMode
+
+
+def ask(path):
+    request = urllib.request.Request(
+        os.environ["SYNC_URL"] + path, headers={"Authorization": "Bearer " + os.environ["SYNC_TOKEN"]}
+    )
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as response:
+        return json.load(response)
+
+
+PRINCIPAL = ask("/v1/organization")["principal"]["id"]
+TOKENS = {token["id"] for token in ask(f"/v1/tokens?limit=200&principal={PRINCIPAL}")["items"]}
+NOBODY = "prn_" + "0" * 32
+NOTHING = "tok_" + "0" * 32
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    path = case.path_parameters or {}
+    if case.method.upper() != "GET":
+        if path.get("token") in TOKENS:
+            path["token"] = NOTHING
+        if path.get("principal") == PRINCIPAL:
+            path["principal"] = NOBODY
+    meta = case.meta
+    if meta is None or meta.generation.mode is not GenerationMode.POSITIVE:
+        return
+    for name in list(case.headers or {}):
+        if name.lower() == "idempotency-key":
+            case.headers[name] = str(uuid.uuid4())
+    if case.query and "cursor" in case.query:
+        del case.query["cursor"]
