@@ -202,3 +202,26 @@ fn the_time_is_the_services() {
         service.stop().await;
     });
 }
+
+proptest::proptest! {
+    /// Headers, claims and whole tokens that anybody may send are read or refused, and nothing else.
+    #[test]
+    fn whatever_is_sent_is_read_or_refused(
+        header in "\\PC{0,80}",
+        member in "(alg|typ|kid|jku|jwk|crit|x5c|iss|exp|aud)",
+        value in "(null|1|\"none\"|\"HS256\"|\"EdDSA\"|\\[\\]|\\{\\}|\\{\"kty\":1\\}|-1e999|\"\\\\ud800\")",
+        rest in "[A-Za-z0-9_.-]{0,60}",
+    ) {
+        let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        let made = format!("{{\"alg\":\"EdDSA\",\"{member}\":{value}}}");
+        for (head, body) in [(header.as_str(), "{}"), (&made, "{\"iss\":\"x\"}"), ("{\"alg\":\"EdDSA\"}", &made), (&made, &made)] {
+            for token in [format!("{}.{}.{rest}", part(head), part(body)), format!("{head}.{body}.{rest}")] {
+                if let Ok(token) = sync_server::identity::jwt::Unverified::read(&token) {
+                    proptest::prop_assert!(!token.issuer().is_empty());
+                }
+            }
+        }
+        let own = format!("sync_{rest}");
+        proptest::prop_assert!(sync_server::identity::token::parse(&own).is_err());
+    }
+}
