@@ -8,6 +8,7 @@ use super::eval::Evaluator;
 use super::keys::Keys;
 use super::text::url;
 use super::value::{FileId, Http, Value, Vendor};
+use crate::catalog::Package;
 use crate::parse::{BindingId, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Write};
 
 /// Members of members, followed this far.
@@ -22,6 +23,16 @@ pub(super) enum Change {
     Spread(ExprId),
 }
 
+/// An argument that a function changes: what it assigns to which member of that.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Changed {
+    argument: ExprId,
+    /// The file of the function.
+    by: FileId,
+    name: Name,
+    value: ExprId,
+}
+
 /// The changes that a file makes.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
@@ -32,6 +43,8 @@ pub(super) struct Changes {
     /// What is assigned to a member of a name last, and of functions of the file.
     members_of_names: HashMap<BindingId, HashMap<String, ExprId>>,
     members_of_functions: HashMap<FunctionId, HashMap<String, ExprId>>,
+    /// What is assigned to members of parameters.
+    members_of_parameters: HashMap<FunctionId, Vec<(u32, Name, ExprId)>>,
     /// What is assigned to members of classes of the file, in its order.
     classes: HashMap<ClassId, Vec<(Name, ExprId)>>,
     /// Of globals: `fetch = …`, `globalThis.fetch = …`.
@@ -114,6 +127,14 @@ impl Changes {
                     && let [Some(name)] = path.as_slice()
                 {
                     self.classes.entry(*class).or_default().push((*name, write.value));
+                }
+                None
+            }
+            Origin::Parameter(function, at, steps) if steps.is_empty() => {
+                if let Change::Member(path, write) = change
+                    && let [Some(name)] = path.as_slice()
+                {
+                    self.members_of_parameters.entry(*function).or_default().push((*at, *name, write.value));
                 }
                 None
             }
@@ -302,24 +323,72 @@ impl Evaluator<'_, '_> {
 
     fn moves(&mut self, file: FileId, vendor: &Vendor) -> bool {
         let changes = self.changes_in(file);
-        let parsed = self.world.file(file).parsed;
         let package = self.catalog.package_of(self.catalog.shape(vendor.shape).package);
         let says_where = |name: &str| package.client_options.base_url.iter().any(|key| key == name);
-        let writes =
-            changes.members.iter().filter(|(_, name, _)| name.is_some_and(|name| says_where(parsed.name(name))));
-        for (object, _, value) in writes {
-            let target = self.expr(file, *object);
-            if !target.vendors().any(|target| target.chain.is_empty() && target.client == vendor.client) {
-                continue;
-            }
-            let ours = |host: &str| self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
-            let own = self.catalog.vendor(package.vendor).id.as_str();
-            let readings = self.texts_of(file, *value);
-            if !readings.iter().all(|text| url(text).is_some_and(|url| ours(&url.host) == Some(own))) {
+        let here = changes.members.iter().filter_map(|(object, name, value)| Some((*object, file, (*name)?, *value)));
+        let there = self.changed_by_functions(file);
+        let there = there.iter().map(|it| (it.argument, it.by, it.name, it.value));
+        for (object, by, name, value) in here.chain(there) {
+            if says_where(self.world.file(by).parsed.name(name))
+                && self.is_client(file, object, vendor)
+                && !self.is_address_of(package, by, value)
+            {
                 return true;
             }
         }
+        // `Object.assign(client, { baseURL })`
+        for (object, source) in &changes.assigned {
+            for key in &package.client_options.base_url {
+                if let Some((by, value)) = self.option(file, *source, key)
+                    && self.is_client(file, *object, vendor)
+                    && !self.is_address_of(package, by, value)
+                {
+                    return true;
+                }
+            }
+        }
         false
+    }
+
+    fn is_client(&mut self, file: FileId, expr: ExprId, vendor: &Vendor) -> bool {
+        let value = self.expr(file, expr);
+        value.vendors().any(|value| value.chain.is_empty() && value.client == vendor.client)
+    }
+
+    /// Whether a text provably is an address of the vendor of a package.
+    fn is_address_of(&mut self, package: &Package, file: FileId, value: ExprId) -> bool {
+        let ours = |host: &str| self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
+        let own = Some(self.catalog.vendor(package.vendor).id.as_str());
+        let readings = self.texts_of(file, value);
+        readings.iter().all(|text| url(text).is_some_and(|url| ours(&url.host) == own))
+    }
+
+    /// The arguments of a file's calls to members of which the functions that it calls assign something.
+    fn changed_by_functions(&mut self, file: FileId) -> Rc<Vec<Changed>> {
+        if let Some(known) = self.changed.get(&file) {
+            return Rc::clone(known);
+        }
+        let parsed = self.world.file(file).parsed;
+        let mut all = Vec::new();
+        for call in &parsed.calls {
+            let Expr::Call { callee, arguments, .. } = parsed.expr(call.expr) else { continue };
+            if arguments.is_empty() {
+                continue;
+            }
+            let Value::Function(by, function) = self.expr(file, *callee) else { continue };
+            let changes = self.changes_in(by);
+            for (at, name, value) in changes.members_of_parameters.get(&function).into_iter().flatten() {
+                let before = arguments.get(..=*at as usize).unwrap_or(&[]);
+                if let Some(argument) = before.last()
+                    && !before.iter().any(|argument| argument.spread)
+                {
+                    all.push(Changed { argument: argument.value, by, name: *name, value: *value });
+                }
+            }
+        }
+        let all = Rc::new(all);
+        self.changed.insert(file, Rc::clone(&all));
+        all
     }
 
     fn replaces(&mut self, file: FileId, vendor: &Vendor) -> bool {

@@ -74,6 +74,11 @@ impl Clients {
         &self.records[at].record
     }
 
+    /// Something that is not looked at may say where the requests of a client go.
+    pub(super) fn hide(&mut self, at: usize) {
+        self.records[at].record.host = Host::Hidden;
+    }
+
     /// The file that constructs a client.
     pub(super) fn made_in(&self, at: usize) -> Option<FileId> {
         self.records[at].made_in

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::bounds::Spent;
 use super::callbacks::Given;
 use super::callers::Surveyed;
-use super::changes::{Changes, is_global_object};
+use super::changes::{Changed, Changes, is_global_object};
 use super::clients::Clients;
 use super::passes::{self, Place};
 use super::value::{FileId, Value, Vendor};
@@ -76,6 +76,10 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) changes: FxHashMap<FileId, Rc<Changes>>,
     /// The call of a member of a call's result, by file.
     pub(super) continued: FxHashMap<FileId, FxHashMap<ExprId, ExprId>>,
+    /// The `super(…)` of classes, by file.
+    pub(super) supers: FxHashMap<FileId, FxHashMap<ClassId, ExprId>>,
+    /// Arguments of a file that functions change, and what those assign to which member.
+    pub(super) changed: FxHashMap<FileId, Rc<Vec<Changed>>>,
 }
 
 impl<'p, 'w> Evaluator<'p, 'w> {
@@ -97,6 +101,8 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             given: FxHashMap::default(),
             changes: FxHashMap::default(),
             continued: FxHashMap::default(),
+            supers: FxHashMap::default(),
+            changed: FxHashMap::default(),
         }
     }
 
@@ -109,6 +115,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     pub(super) fn begin_file(&mut self, left: usize) {
         self.world.begin_reads();
         self.known.clear();
+        self.changed.clear();
         self.clients = Clients::default();
         self.spent.begin_file(left);
     }
@@ -191,11 +198,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             Expr::Own(object) => Value::Object(file, *object),
             Expr::This(Some(class)) => Value::Instance(file, *class),
             Expr::Super(class) => {
+                let class = *class;
                 let extends = class.and_then(|class| parsed.classes.get(class as usize)).and_then(|it| it.extends);
-                match extends {
-                    Some(extends) => {
+                match class.zip(extends) {
+                    Some((class, extends)) => {
                         let base = self.expr(file, extends);
-                        self.instance(&base, file, expr)
+                        self.made_by_subclass(&base, file, class, expr)
                     }
                     None => Value::Unknown,
                 }

@@ -1,10 +1,13 @@
-//! Clients that a function is given, where their type alone says whose they are: what its callers give may be pointed
-//! at a server of somebody else.
+//! Clients of which their type alone says whose they are: what a function is given, and what is assigned beside, may be
+//! pointed at a server of somebody else.
+
+use std::borrow::Cow;
+use std::rc::Rc;
 
 use super::clients::Host;
-use super::eval::Evaluator;
-use super::value::FileId;
-use crate::parse::{CallFact, Expr};
+use super::eval::{Evaluator, stepped};
+use super::value::{FileId, Value, Vendor};
+use crate::parse::{CallFact, Expr, ExprId, FunctionId, Step};
 
 /// Functions around a call that are looked at.
 const MOST_FUNCTIONS: usize = 3;
@@ -12,24 +15,84 @@ const MOST_FUNCTIONS: usize = 3;
 const MOST_CALLERS: usize = 16;
 
 impl Evaluator<'_, '_> {
-    /// Whether somebody gives the function around a call a client whose requests do not provably go to the vendor.
-    pub(super) fn is_given_elsewhere(&mut self, file: FileId, call: &CallFact) -> bool {
+    /// Whether somebody gives the function around a call a client, as an expression of it is, whose requests do not
+    /// provably go to the vendor.
+    pub(super) fn is_given_elsewhere(&mut self, file: FileId, call: &CallFact, client: ExprId) -> bool {
         let world = self.world;
         let parsed = world.file(file).parsed;
-        let Expr::Call { callee, .. } = *parsed.expr(call.expr) else { return false };
         for function in parsed.functions_around(call.function).take(MOST_FUNCTIONS) {
             for (there, caller) in self.callers_of(file, function).iter().take(MOST_CALLERS) {
                 if world.is_test(*there) && !world.is_test(file) {
                     continue;
                 }
                 let Expr::Call { arguments, .. } = world.file(*there).parsed.expr(*caller) else { continue };
-                let given = self.inside((file, function), *there, arguments, |this| this.expr(file, callee));
-                let clients: Vec<usize> = given.vendors().filter_map(|vendor| vendor.client).collect();
-                if clients.iter().any(|client| self.clients.get(*client).host != Host::Own) {
+                let given = self.inside((file, function), *there, arguments, |this| this.expr(file, client));
+                if given.vendors().any(|vendor| self.is_elsewhere(vendor)) {
                     return true;
                 }
             }
         }
         false
+    }
+
+    /// A parameter that is declared to be a client, or the client that a caller gives for it where the requests of that
+    /// one do not provably go to the vendor.
+    pub(super) fn unless_given_elsewhere(
+        &mut self,
+        declared: Value,
+        (file, function): (FileId, FunctionId),
+        at: u32,
+        (steps, line): (&[Step], u32),
+    ) -> Value {
+        if !declared.vendors().any(|vendor| self.is_promise(vendor)) {
+            return declared;
+        }
+        let world = self.world;
+        let it = world.file(file).parsed.functions.get(function as usize);
+        let default = it.and_then(|it| it.parameters.get(at as usize)).and_then(|parameter| parameter.default);
+        let mut all = vec![default.map(|default| self.expr(file, default))];
+        for caller in self.callers_of(file, function).iter().take(MOST_CALLERS) {
+            if world.is_test(file) || !world.is_test(caller.0) {
+                all.push(self.given_by(*caller, (file, function), at, line, 0));
+            }
+        }
+        for given in all.into_iter().flatten() {
+            let given = self.walk(given, file, steps);
+            if let Some(elsewhere) = given.vendors().find(|vendor| self.is_elsewhere(vendor)) {
+                let symbol = it.and_then(|it| it.scope);
+                return stepped(Value::Vendor(Rc::clone(elsewhere)), file, line, symbol, "given by a caller");
+            }
+        }
+        declared
+    }
+
+    /// A value without the clients that are only declared to be some, where another one of the package that it may be
+    /// is pointed elsewhere.
+    pub(super) fn without_promises<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
+        let packages = value.vendors().filter(|vendor| self.is_elsewhere(vendor));
+        let packages: Vec<_> = packages.map(|vendor| self.catalog.shape(vendor.shape).package).collect();
+        let is_hollow = |value: &Value| match value {
+            Value::Vendor(vendor) => {
+                packages.contains(&self.catalog.shape(vendor.shape).package) && self.is_promise(vendor)
+            }
+            _ => false,
+        };
+        if !value.alternatives().iter().any(is_hollow) {
+            return Cow::Borrowed(value);
+        }
+        let rest = value.alternatives().iter().filter(|value| !is_hollow(value)).cloned().collect();
+        Cow::Owned(Value::Many(Rc::new(rest)))
+    }
+
+    /// Whether the requests of a client do not provably go to the vendor whose package it is of.
+    fn is_elsewhere(&self, vendor: &Vendor) -> bool {
+        vendor.client.is_some_and(|client| self.clients.get(client).host != Host::Own)
+    }
+
+    /// Whether a value is a client by its type alone, of a package that others than its vendor answer as well.
+    pub(super) fn is_promise(&self, vendor: &Vendor) -> bool {
+        let package = self.catalog.package_of(self.catalog.shape(vendor.shape).package);
+        package.client_options.spoken_elsewhere
+            && vendor.client.is_some_and(|client| self.clients.made_in(client).is_none())
     }
 }

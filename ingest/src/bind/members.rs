@@ -212,13 +212,14 @@ impl Evaluator<'_, '_> {
             let base = self.expr(file, *extends);
             let base = match base {
                 Value::Class(base_file, base) if (base_file, base) != (file, class) => Value::Instance(base_file, base),
-                Value::Vendor(_) => self.instance(&base, file, *extends),
+                Value::Vendor(_) => self.made_by_subclass(&base, file, class, *extends),
                 _ => continue,
             };
             if self.open.len() > DEEPEST / 2 {
                 return Value::Unknown;
             }
             let member = self.member(&base, name);
+            let member = self.as_this_class_gives_it(member, &base, name, (file, class));
             if member.is_known() {
                 return member;
             }

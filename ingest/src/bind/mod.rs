@@ -25,6 +25,7 @@ mod reads;
 mod results;
 mod sites;
 mod stars;
+mod subclasses;
 mod surface;
 #[cfg(test)]
 mod tests;

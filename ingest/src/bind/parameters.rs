@@ -78,7 +78,9 @@ impl Evaluator<'_, '_> {
                         let is_client = |value: &Value| matches!(value, Value::Vendor(_));
                         return if given.alternatives().iter().all(is_client) { given } else { value };
                     }
-                    value if value.is_known() => return value,
+                    value if value.is_known() => {
+                        return self.unless_given_elsewhere(value, (file, function), at, (steps, line));
+                    }
                     _ => {}
                 }
             }
@@ -322,21 +324,7 @@ impl Evaluator<'_, '_> {
         }
         let mut all = Value::Unknown;
         for (caller, call) in callers {
-            let parsed = world.file(caller).parsed;
-            let Expr::Call { arguments, call, .. } = parsed.expr(call) else { return Value::Unknown };
-            let keywords = parsed.calls.get(*call as usize).and_then(|call| call.keywords);
-            let Some(arguments) = self.in_order(caller, arguments, keywords, (file, function)) else {
-                return Value::Unknown;
-            };
-            let spread = arguments.iter().take(at as usize + 1).position(|argument| argument.spread);
-            let value = if let Some(spread) = spread {
-                let Some((around, rest)) = rest_of(parsed, arguments[spread].value) else { return Value::Unknown };
-                let Ok(before) = u32::try_from(spread) else { return Value::Unknown };
-                self.given_within(caller, around, rest + at - before, (&[], line), depth + 1)
-            } else {
-                let Some(argument) = arguments.get(at as usize) else { continue };
-                self.expr(caller, argument.value)
-            };
+            let Some(value) = self.given_by((caller, call), (file, function), at, line, depth) else { continue };
             let value = self.walk(value, file, steps);
             match value {
                 Value::Null => {}
@@ -350,6 +338,32 @@ impl Evaluator<'_, '_> {
         }
         let symbol = world.file(file).parsed.functions[function as usize].scope;
         stepped(all, file, line, symbol, "given by every caller")
+    }
+
+    /// What one call gives a function for a parameter; `None` where it leaves that out.
+    pub(super) fn given_by(
+        &mut self,
+        (caller, call): (FileId, ExprId),
+        (file, function): (FileId, FunctionId),
+        at: u32,
+        line: u32,
+        depth: u32,
+    ) -> Option<Value> {
+        let parsed = self.world.file(caller).parsed;
+        let Expr::Call { arguments, call, .. } = parsed.expr(call) else { return Some(Value::Unknown) };
+        let keywords = parsed.calls.get(*call as usize).and_then(|call| call.keywords);
+        let Some(arguments) = self.in_order(caller, arguments, keywords, (file, function)) else {
+            return Some(Value::Unknown);
+        };
+        let spread = arguments.iter().take(at as usize + 1).position(|argument| argument.spread);
+        let Some(spread) = spread else {
+            return arguments.get(at as usize).map(|argument| self.expr(caller, argument.value));
+        };
+        let (Some((around, rest)), Ok(before)) = (rest_of(parsed, arguments[spread].value), u32::try_from(spread))
+        else {
+            return Some(Value::Unknown);
+        };
+        Some(self.given_within(caller, around, rest + at - before, (&[], line), depth + 1))
     }
 
     /// The call of a member of a call's result: `.send(…)` on `post(…)`.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::eval::{Evaluator, Question};
-use super::value::{FileId, Value};
+use super::value::{FileId, MOST_ALTERNATIVES, Value};
 use crate::parse::{Expr, ExprId};
 
 /// What a function gives of what it is given first.
@@ -167,5 +167,5 @@ impl Evaluator<'_, '_> {
     }
 }
 
-/// Elements of a list of clients that are looked at.
-const MOST_ITEMS: usize = 8;
+/// Elements of a list of clients that are looked at: tables of handlers have a dozen.
+const MOST_ITEMS: usize = MOST_ALTERNATIVES;

@@ -146,6 +146,7 @@ impl<'p> Evaluator<'p, '_> {
         arguments: &[Argument],
         continued: &HashSet<ExprId>,
     ) -> Option<Found> {
+        let value = &*self.without_promises(value);
         let mut best: Option<Found> = None;
         let mut others: Vec<String> = Vec::new();
         let mut ambiguous = false;
@@ -282,16 +283,17 @@ impl<'p> Evaluator<'p, '_> {
         if let Some(operation) = &found.operation {
             found.enum_keys = catalog.enum_keys(package.vendor, operation).to_vec();
         }
-        let client = vendor.client.or_else(|| self.client_among(file, arguments, &found.vendor));
-        if let Some(client) = client {
+        let client = match (vendor.client, self.world.file(file).parsed.expr(call.expr)) {
+            (Some(client), Expr::Call { callee, .. }) => Some((client, self.is_promise(vendor).then_some(*callee))),
+            _ => self.client_among(file, arguments, &found.vendor),
+        };
+        if let Some((client, promised)) = client {
             found.client = found.client.or(Some(client));
             match &self.clients.get(client).host {
                 Host::Own => {
-                    let is_declared = self.clients.made_in(client).is_none();
                     if found.operation.is_some()
-                        && is_declared
-                        && package.client_options.spoken_elsewhere
-                        && self.is_given_elsewhere(file, call)
+                        && let Some(promised) = promised
+                        && self.is_given_elsewhere(file, call, promised)
                     {
                         found.operation = None;
                         "a caller gives a client whose requests go to a host that is not known here"
@@ -312,17 +314,20 @@ impl<'p> Evaluator<'p, '_> {
         Some(found)
     }
 
-    /// The client that a function of the package is given: `getSignedUrl(client, command)`.
-    fn client_among(&mut self, file: FileId, arguments: &[Argument], vendor: &str) -> Option<usize> {
+    /// The client that a function of the package is given, `getSignedUrl(client, command)`, and its argument where it is
+    /// one by its type alone.
+    fn client_among(&mut self, file: FileId, arguments: &[Argument], vendor: &str) -> Option<(usize, Option<ExprId>)> {
         arguments.iter().find_map(|argument| {
             let value = self.expr(file, argument.value);
+            let value = self.without_promises(&value);
             let clients = value.vendors().filter(|given| given.chain.is_empty()).filter_map(|given| {
                 let package = self.catalog.package_of(self.catalog.shape(given.shape).package);
-                given.client.filter(|_| self.catalog.vendor(package.vendor).id == vendor)
+                let promised = self.is_promise(given).then_some(argument.value);
+                given.client.filter(|_| self.catalog.vendor(package.vendor).id == vendor).zip(Some(promised))
             });
             // Of several the one whose requests provably go to the vendor.
-            let clients: Vec<usize> = clients.collect();
-            let own = clients.iter().find(|client| self.clients.get(**client).host == Host::Own);
+            let clients: Vec<_> = clients.collect();
+            let own = clients.iter().find(|(client, _)| self.clients.get(*client).host == Host::Own);
             own.or(clients.first()).copied()
         })
     }

@@ -187,4 +187,4 @@ impl Value {
 /// Steps that are remembered of one way; nobody reads more, and dropping a chain of them takes stack.
 const LONGEST_TRAIL: usize = 32;
 /// Alternatives of one value that are followed.
-const MOST_ALTERNATIVES: usize = 8;
+pub(super) const MOST_ALTERNATIVES: usize = 32;
