@@ -3,7 +3,7 @@
 use super::eval::Evaluator;
 use super::keys::Keys;
 use super::value::{FileId, Value};
-use crate::parse::{Expr, ExprId, Origin, TextPart};
+use crate::parse::{Expr, ExprId, Origin, Step, TextPart};
 
 /// Texts in texts, followed this far.
 const DEEPEST: u32 = 12;
@@ -174,10 +174,21 @@ impl Evaluator<'_, '_> {
                 self.query_in(file, *object, query, depth + 1);
             }
             // What is known of it is a constant's text.
-            _ => match self.text_of(file, expr) {
-                Some(text) => query.text(&text),
-                None => query.unknown(),
+            _ => match (self.text_of(file, expr), parsed.expr(expr)) {
+                (Some(text), _) => query.text(&text),
+                (None, Expr::Member(object, name)) => {
+                    let member = self.option(file, *object, parsed.name(*name));
+                    self.query_in_option(member, query, depth);
+                }
+                _ => query.unknown(),
             },
+        }
+    }
+
+    fn query_in_option(&mut self, option: Option<(FileId, ExprId)>, query: &mut Query, depth: u32) {
+        match option {
+            Some((there, value)) => self.query_in(there, value, query, depth + 1),
+            None => query.unknown(),
         }
     }
 
@@ -187,11 +198,15 @@ impl Evaluator<'_, '_> {
         match &it.origin {
             Origin::Value(value, steps) if steps.is_empty() => self.query_in(file, *value, query, depth + 1),
             Origin::Unknown if it.writes.iter().any(|write| !write.appends) => {}
-            Origin::Parameter(function, at, steps) if steps.is_empty() => match self.argument(file, *function, *at) {
-                Some(given) => {
+            Origin::Parameter(function, at, steps) => match (self.argument(file, *function, *at), steps.as_slice()) {
+                (Some(given), []) => {
                     self.outside(&given, |this| this.query_in(given.file, given.expr, query, depth + 1));
                 }
-                None => query.unknown(),
+                (Some(given), [Step::Member(name)]) => self.outside(&given, |this| {
+                    let member = this.option(given.file, given.expr, parsed.name(*name));
+                    this.query_in_option(member, query, depth);
+                }),
+                _ => query.unknown(),
             },
             Origin::Import { specifier, name } => {
                 let target = self.world.file(file).targets.get(specifier).copied();

@@ -56,9 +56,15 @@ fn is_url_or_path(text: &str) -> bool {
     let piece = rest.or_else(|| text.strip_prefix(['.', '?', '&', ':']));
     let bare = text.contains('/') || is_host(text);
     (piece.is_some() || bare)
-        && !text.contains('@')
+        && !may_name_somebody(text)
         && text.bytes().all(|b| b.is_ascii_graphic())
         && !text.contains(['"', '\'', '`', '<', '>', '\\', ';', '(', ')'])
+}
+
+/// Whether a text holds an `@` that may stand behind a user, a password or a mailbox: any but one that begins a segment
+/// of a path (`/users/@me`).
+fn may_name_somebody(text: &str) -> bool {
+    text.match_indices('@').any(|(at, _)| !text[..at].ends_with('/') || text[..at].ends_with("//"))
 }
 
 fn is_host(text: &str) -> bool {
@@ -114,6 +120,8 @@ mod tests {
             "https://api.stripe.com/v1/charges",
             "/v1/charges",
             "/charges/",
+            "/members/@me",
+            "https://discord.com/api/users/@me/guilds",
             "GET /repos/{owner}/{repo}/pulls",
             "chat.postMessage",
             "api.stripe.com",

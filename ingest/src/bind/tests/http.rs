@@ -1,6 +1,6 @@
 //! Plain requests.
 
-use super::{analysed, bound, only, sites};
+use super::{analysed, bound, bound_in, only, sites};
 
 #[test]
 fn plain_requests_bind_where_host_path_and_method_are_known() {
@@ -207,4 +207,35 @@ fn queries_show_their_keys_and_say_where_they_hide_some() {
     ] {
         assert_eq!(shown(&code), expected, "{code}");
     }
+}
+
+#[test]
+fn a_segment_may_begin_with_an_at() {
+    let rows = bound_in(
+        r"fetch('https://discord.com/api/oauth2/@me');
+fetch(`https://discord.com/api/guilds/${id}/members/@me`, { method: 'PATCH' });
+fetch(`https://discord.com/api/guilds/${id}/members/123`, { method: 'PATCH' });
+fetch('https://me@discord.com/api/oauth2/@me');
+",
+    );
+    let expected = [
+        "1 fetch GET /oauth2/@me",
+        "2 fetch PATCH /guilds/{guild_id}/members/@me",
+        "3 fetch PATCH /guilds/{guild_id}/members/{user_id}",
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_query_of_a_path_that_a_wrapper_is_given_among_options_is_seen() {
+    let analysis = analysed(&[(
+        "a.ts",
+        r"const get = ({ endpoint, body }: { endpoint: string; body?: unknown }) =>
+    fetch(`https://api.stripe.com/v1/${endpoint}`, { method: 'POST', body: JSON.stringify(body) });
+get({ endpoint: `charges/${id}?${new URLSearchParams(rest)}`, body: { amount: 1 } });
+",
+    )]);
+    let (_, site) = sites(&analysis).pop().unwrap();
+    assert_eq!(site.operation.as_ref().map(sync_core::operation::Operation::as_str), Some("POST /v1/charges/{charge}"));
+    assert_eq!((site.line, site.args_complete), (3, false), "{site:?}");
 }
