@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
+mod cost;
 mod sealed;
 
 use std::sync::Arc;

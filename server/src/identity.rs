@@ -84,7 +84,9 @@ impl Authenticator {
         if let Some((code, description)) = token_fault(&row, now) {
             return Err(refused(code, description, Some(principal)));
         }
-        tx.touch_token(row.id, now).await.map_err(|error| store_failed(&error))?;
+        if row.last_used_at.is_none_or(|at| at <= now - LAST_USED) {
+            tx.touch_token(row.id, now).await.map_err(|error| store_failed(&error))?;
+        }
         tx.commit().await.map_err(|error| store_failed(&error))?;
         Ok(principal)
     }
@@ -180,6 +182,9 @@ fn not_verified(error: NotVerified) -> NotAuthenticated {
         NotVerified::Store(error) => store_failed(&error),
     }
 }
+
+/// How exactly a token's last use is known. The statement that notes it is left out before, on every request but one.
+const LAST_USED: time::Duration = time::Duration::minutes(1);
 
 const MEMBER_DISABLED: &str = "the principal of this credential is disabled; ask an administrator of the organization";
 

@@ -109,7 +109,9 @@ fn server() -> Result<(Url, String)> {
     let dir = tempfile::Builder::new().prefix("sync-tests-").tempdir()?;
     // Root's server runs as another account, which must be able to pass.
     std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-    let settings = Settings { durable: false, max_connections: 200, binaries: None };
+    // For figures that hold where data does: benches ask for it.
+    let durable = std::env::var_os("TEST_DATABASE_DURABLE").is_some();
+    let settings = Settings { durable, max_connections: 200, binaries: None };
     match EmbeddedPostgres::start(&dir.path().join("pg"), &settings) {
         Ok(server) => {
             let url = server.superuser_url().parse()?;
