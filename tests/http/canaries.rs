@@ -1,6 +1,7 @@
 //! Secrets and arguments that are nobody's to read later: in a whole run with everything that goes wrong in it, none of
 //! them stands in a line of the log (at any level), in an error, or in a row.
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 use sqlx::Executor as _;
 use sync_core::principal::Scope;
@@ -82,7 +83,6 @@ async fn a_whole_run_keeps_no_secret_and_no_argument() {
 async fn credentials(service: &TestService, token: &str) -> Vec<Reply> {
     let altered = format!("{}{CREDENTIAL}", &token[..token.len() - 20]);
     let claims = r#"{"iss":"https://canaryCredential7b13.example","sub":"x","aud":"y","exp":9999999999}"#;
-    use base64::Engine as _;
     let part = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
     let jwt = format!("{}.{}.{CREDENTIAL}", part(r#"{"alg":"ES256","kid":"canaryCredential7b13"}"#), part(claims));
     let mut told = Vec::new();

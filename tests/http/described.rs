@@ -19,7 +19,7 @@ fn two_thousand_generated_requests_are_answered_as_described() {
         let mut run = Command::new(script);
         run.args([&service.url, CASES])
             .env("SYNC_TOKEN", token)
-            .env("MAX_EXAMPLES", "50")
+            .env("MAX_EXAMPLES", "70")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -166,7 +166,7 @@ impl Matrix {
                 assert!(statements.len() > 2, "{name}: the statements are heard: {statements:?}");
                 assert_eq!(self.rows().await.len(), before + 1, "{name}: {reply:?}");
                 assert!(!reply.text.contains(self.both.beta.canary), "{name}: {reply:?}");
-                asked.push((self.bare(&reply, things), statements));
+                asked.push((bare(&reply, things), statements));
             }
             if asked[0].1 == asked[1].1 {
                 break;
@@ -174,17 +174,6 @@ impl Matrix {
         }
         assert_eq!(asked[0].0, asked[1].0, "{name}: what may not be seen is not what is not there");
         assert_eq!(asked[0].1, asked[1].1, "{name}: other statements for what may not be seen");
-    }
-
-    /// A reply without what tells two requests apart.
-    fn bare(&self, reply: &Reply, things: &Things) -> (u16, Vec<(String, String)>, String) {
-        let own = |text: &str| {
-            text.replace(reply.header("x-request-id"), "REQUEST").replace(things.repository_name, "REPOSITORY")
-        };
-        let told = ["x-request-id", "date", "ratelimit", "content-length"];
-        let headers = reply.headers.iter().filter(|(name, _)| !told.contains(&name.as_str()));
-        let headers = headers.map(|(name, value)| (name.to_string(), own(value.to_str().unwrap()))).collect();
-        (reply.status, headers, own(&reply.text))
     }
 
     /// Whoever may, may; and one row says so.
@@ -328,6 +317,17 @@ impl Matrix {
         tx.commit().await.unwrap();
         Things { principal, token, issuer, repository, repository_name, event: EventId::at(NOW) }
     }
+}
+
+/// A reply without what tells two requests apart.
+fn bare(reply: &Reply, things: &Things) -> (u16, Vec<(String, String)>, String) {
+    let own = |text: &str| {
+        text.replace(reply.header("x-request-id"), "REQUEST").replace(things.repository_name, "REPOSITORY")
+    };
+    let told = ["x-request-id", "date", "ratelimit", "content-length"];
+    let headers = reply.headers.iter().filter(|(name, _)| !told.contains(&name.as_str()));
+    let headers = headers.map(|(name, value)| (name.to_string(), own(value.to_str().unwrap()))).collect();
+    (reply.status, headers, own(&reply.text))
 }
 
 fn nobodys() -> Things {

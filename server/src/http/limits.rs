@@ -85,6 +85,9 @@ pub struct TooMany {
     pub quota: u32,
 }
 
+/// Whether a request may be answered, and how its principal stands either way.
+pub type Counted = Result<Standings, (TooMany, Standings)>;
+
 /// A credential as far as it can be named without keeping it.
 #[derive(Clone, Copy)]
 pub struct CredentialHash([u8; 32]);
@@ -112,10 +115,7 @@ impl Limits {
 
     /// Counts a request with a credential that was accepted lately, before anyone is asked about it; nothing where it was
     /// not.
-    pub fn known(
-        &self,
-        credential: CredentialHash,
-    ) -> Option<(Arc<Principal>, Result<Standings, (TooMany, Standings)>)> {
+    pub fn known(&self, credential: CredentialHash) -> Option<(Arc<Principal>, Counted)> {
         let now = self.clock.now();
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get(&credential.0).filter(|known| now - known.accepted_at < KNOWN_FOR).cloned()?;
@@ -160,12 +160,7 @@ impl Limits {
         self.strangers.spend(&place(address), self.quotas.strangers, self.clock.now());
     }
 
-    fn spend(
-        &self,
-        principal: &Principal,
-        requests_per_minute: u32,
-        now: OffsetDateTime,
-    ) -> Result<Standings, (TooMany, Standings)> {
+    fn spend(&self, principal: &Principal, requests_per_minute: u32, now: OffsetDateTime) -> Counted {
         let own = self.principals.spend(&(principal.organization, principal.id), self.quotas.principal, now);
         if let Some(retry_after_s) = own.retry_after_s {
             let too_many = TooMany { retry_after_s, whose: "principal", quota: own.quota };
