@@ -9,9 +9,9 @@ memory of the service. Standard library only.
 import argparse
 import http.client
 import json
+import multiprocessing
 import os
 import statistics
-import threading
 import time
 from collections import Counter
 from urllib.parse import urlsplit
@@ -70,13 +70,15 @@ def quiet(url, token, rate, seconds):
     return times, wrong
 
 
-def noisy(url, token, until, answers, lock):
-    """Asks as fast as it is answered."""
+def noisy(url, token, rate, until, told):
+    """Asks at a rate, or as fast as it is answered; in a process of its own, so that it takes no time of the quiet one's."""
     caller, counted = Caller(url, token), Counter()
+    begin, n = time.monotonic(), 0
     while time.monotonic() < until:
+        time.sleep(max(0.0, begin + n / rate - time.monotonic()))
         counted[caller.ask()] += 1
-    with lock:
-        answers.update(counted)
+        n += 1
+    told.put(counted)
 
 
 def shown(times):
@@ -95,7 +97,8 @@ def main():
     parser.add_argument("url")
     parser.add_argument("--noisy", required=True, help="token of the noisy organization")
     parser.add_argument("--quiet", required=True, help="token of the quiet organization")
-    parser.add_argument("--callers", type=int, default=16, help="connections of the noisy one")
+    parser.add_argument("--callers", type=int, default=4, help="processes of the noisy one, with a connection each")
+    parser.add_argument("--noisy-rate", type=float, default=625, help="questions a second of the noisy one, at the most")
     parser.add_argument("--rate", type=float, default=10, help="questions a second of the quiet one")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--pid", type=int, help="process of the service, for its memory")
@@ -104,18 +107,21 @@ def main():
     quiet(given.url, given.quiet, given.rate, 3)
     alone = quiet(given.url, given.quiet, given.rate, given.seconds)
     before = resident(given.pid) if given.pid else None
-    answers, lock = Counter(), threading.Lock()
+    told = multiprocessing.Queue()
     until = time.monotonic() + given.seconds + BURST
-    threads = [
-        threading.Thread(target=noisy, args=(given.url, given.noisy, until, answers, lock)) for _ in range(given.callers)
+    rate = given.noisy_rate / given.callers
+    processes = [
+        multiprocessing.Process(target=noisy, args=(given.url, given.noisy, rate, until, told))
+        for _ in range(given.callers)
     ]
-    for thread in threads:
-        thread.start()
+    for process in processes:
+        process.start()
     # The noisy one may use its whole quota at once; that is over soon, and then it is over its limit.
     time.sleep(BURST)
     beside = quiet(given.url, given.quiet, given.rate, given.seconds)
-    for thread in threads:
-        thread.join()
+    answers = sum((told.get() for _ in processes), Counter())
+    for process in processes:
+        process.join()
 
     p99 = lambda times: statistics.quantiles(times, n=100)[98]
     print(f"load average {os.getloadavg()[0]:.1f}")
