@@ -31,8 +31,13 @@ def before_call(context, case, kwargs):
             path["token"] = NOTHING
         if path.get("principal") == PRINCIPAL:
             path["principal"] = NOBODY
-    meta = case.meta
-    if meta is None or meta.generation.mode is not GenerationMode.POSITIVE:
+    if case.meta is None:
+        return
+    if case.meta.generation.mode is not GenerationMode.POSITIVE:
+        # What has no form in a query is not sent at all, and then nothing is wrong with the request.
+        for name, value in list((case.query or {}).items()):
+            if value is None or value == [] or value == {}:
+                case.query[name] = "nothing"
         return
     for name in list(case.headers or {}):
         if name.lower() == "idempotency-key":
