@@ -109,7 +109,7 @@ async fn exchange(connection: &mut TcpStream, request: &[u8], buffer: &mut Vec<u
         let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { continue };
         let head = String::from_utf8_lossy(&buffer[..end]).to_ascii_lowercase();
         assert!(head.starts_with("http/1.1 200 "), "{head}");
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("no length");
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
         let whole = end + 4 + length.parse::<usize>().unwrap();
         while buffer.len() < whole {
             assert!(connection.read_buf(buffer).await.unwrap() > 0, "the connection was closed");

@@ -52,7 +52,7 @@ impl Process {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = loop {
-            let line = lines.next().expect("it ended before it served").unwrap();
+            let line = lines.next().unwrap().unwrap();
             let told: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
             if told["message"] == "serving" {
                 break told["address"].as_str().unwrap().to_owned();
