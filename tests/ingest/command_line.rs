@@ -122,3 +122,20 @@ fn a_parse_child_that_gets_nonsense_ends_with_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: the parse child ended"));
 }
+
+#[test]
+fn a_pipe_is_written_to_and_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, pipe) = (folder.path().join("source"), folder.path().join("pipe"));
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("a.ts"), "export const one = 1;\n").unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    let done = Command::new(EXECUTABLE).args(["index", "--out"]).args([&pipe, &source]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(reader.join().unwrap().starts_with(r#"{"kind":"header""#));
+    assert!(!std::fs::metadata(&pipe).unwrap().is_file());
+}

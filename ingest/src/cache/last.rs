@@ -67,7 +67,10 @@ pub(crate) struct State<'l, A = Analyzed<'l>> {
 impl Last {
     /// What is in the folder of a cache, if it is of this build and this catalog, and whole.
     pub(crate) fn read(folder: &Path, catalog: &str) -> Option<Self> {
-        Self::of(fs::read(folder.join(NAME)).ok()?, catalog)
+        let path = folder.join(NAME);
+        // A device or a pipe in its place would be read without end.
+        fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        Self::of(fs::read(path).ok()?, catalog)
     }
 
     fn of(bytes: Vec<u8>, catalog: &str) -> Option<Self> {

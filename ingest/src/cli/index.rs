@@ -127,21 +127,31 @@ fn write_snapshot(args: &IndexArgs, parse: ParseCommand) -> anyhow::Result<Optio
     Ok(Some(summary))
 }
 
-/// Writes beside the file and renames, so that a snapshot is there whole or not at all.
+/// Writes beside the file and renames, so that a snapshot is there whole or not at all. A pipe or a device is written to
+/// as it is: renamed over, `/dev/null` would be a file from then on.
 fn to_file(options: &IndexOptions, out: &Path, bar: &Bar) -> anyhow::Result<IndexSummary> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let cannot = || format!("`{}` cannot be written", out.display());
+    let compressed = out.extension().is_some_and(|extension| extension == "zst");
+    if std::fs::metadata(out).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let file = File::options().write(true).open(out).with_context(cannot)?;
+        return write_to(options, &file, compressed, bar);
+    }
     let file = tempfile::Builder::new().prefix(".snapshot-").tempfile_in(folder).with_context(cannot)?;
-    let summary = if out.extension().is_some_and(|extension| extension == "zst") {
-        let mut encoder = zstd::Encoder::new(file.as_file(), ZSTD_LEVEL).with_context(cannot)?;
-        let summary = index(options, &mut encoder, bar)?;
-        encoder.finish().with_context(cannot)?;
-        summary
-    } else {
-        index(options, &mut BufWriter::with_capacity(BUFFER, file.as_file()), bar)?
-    };
+    let summary = write_to(options, file.as_file(), compressed, bar)?;
     readable_as_any_file(file.as_file()).with_context(cannot)?;
     file.persist(out).with_context(cannot)?;
+    Ok(summary)
+}
+
+fn write_to(options: &IndexOptions, file: &File, compressed: bool, bar: &Bar) -> anyhow::Result<IndexSummary> {
+    if !compressed {
+        return Ok(index(options, &mut BufWriter::with_capacity(BUFFER, file), bar)?);
+    }
+    let cannot = "the snapshot cannot be compressed";
+    let mut encoder = zstd::Encoder::new(file, ZSTD_LEVEL).context(cannot)?;
+    let summary = index(options, &mut encoder, bar)?;
+    encoder.finish().context(cannot)?;
     Ok(summary)
 }
 
