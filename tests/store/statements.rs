@@ -16,7 +16,8 @@ use sync_core::seal::RowKind;
 use sync_server::audit::seal_key::SealKeys;
 use sync_store::{
     AuditEvent, AuditFilter, AuditOrder, CallSiteFilter, FindingFilter, GrantFilter, IssuerRow, JoinedFeed,
-    Maintenance, MemberChange, NewMember, NewToken, Outcome, Plan, Protocol, RememberedAnswer, RepositoryState, Store,
+    Maintenance, MemberChange, NewMember, NewToken, Outcome, Plan, Protocol, RememberedAnswer, RepositoryState,
+    SealedSecret, SecretPurpose, Store,
 };
 
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations, facts, with_database};
@@ -146,6 +147,8 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     let answer =
         RememberedAnswer { request_digest: [1; 32], status: 201, body: None, created_id: Some(known.text("created")) };
     tx.remember_answer(&known.key, &answer, NOW, NOW).await.unwrap();
+    let sealed = SealedSecret { key_id: known.text("key"), nonce: [1; 12], ciphertext: vec![2; 20] };
+    tx.put_secret(SecretPurpose::WebhookSecret, &known.text("secret"), &sealed, NOW).await.unwrap();
     let feeds = [JoinedFeed { vendor: known.text("vendor"), version: 3 }];
     tx.replace_findings(&known.who.swap.index, &[finding(&known.path, canary)], &feeds, NOW).await.unwrap();
     tx.record_event(&AuditEvent { event_id: known.event, ..event(canary) }).await.unwrap();
@@ -247,6 +250,9 @@ probes! {
     Tx grant_of(tx, of) => tx.grant_of(of.member, of.who.repository);
     Tx grant(tx, of) => tx.grant(of.who.principal.id, of.who.repository, NOW);
     Tx revoke_grant(tx, of) => tx.revoke_grant(of.member, of.who.repository);
+    Tx secret(tx, of) => tx.secret(SecretPurpose::WebhookSecret, &of.text("secret"));
+    Tx secrets_of_other_keys(tx, of) => tx.secrets_of_other_keys("another", 9);
+    Tx delete_secret(tx, of) => tx.delete_secret(SecretPurpose::WebhookSecret, &of.text("secret"));
     Tx remembered_answer(tx, of) => tx.remembered_answer(&of.key, NOW - Duration::HOUR);
     Tx current_index(tx, of) => tx.current_index(of.who.repository, "main");
     Tx index_by_commit(tx, of) => tx.index_by_commit(of.who.repository, &"a".repeat(40));
@@ -297,7 +303,7 @@ probes! {
 
 /// Functions that name nothing of anybody's: they add a row to the organization of their transaction, which the
 /// default of its column says, or hold a lock.
-const OF_THEIR_OWN: [(&str, &str); 13] = [
+const OF_THEIR_OWN: [(&str, &str); 14] = [
     ("AuthTx", "create_member"),
     ("AuthTx", "record_event"),
     ("Tx", "add_member"),
@@ -306,6 +312,7 @@ const OF_THEIR_OWN: [(&str, &str); 13] = [
     ("Tx", "create_member"),
     ("Tx", "has_no_member"),
     ("Tx", "hold_idempotency_key"),
+    ("Tx", "put_secret"),
     ("Tx", "record_event"),
     ("Tx", "record_outcome"),
     ("Tx", "register_repository"),
