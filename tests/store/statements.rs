@@ -147,7 +147,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     let answer =
         RememberedAnswer { request_digest: [1; 32], status: 201, body: None, created_id: Some(known.text("created")) };
     tx.remember_answer(&known.key, &answer, NOW, NOW).await.unwrap();
-    let sealed = SealedSecret { key_id: known.text("key"), nonce: [1; 12], ciphertext: vec![2; 20] };
+    let sealed = SealedSecret { key_id: "0123456789abcdef".to_owned(), nonce: [1; 12], ciphertext: vec![2; 20] };
     tx.put_secret(SecretPurpose::WebhookSecret, &known.text("secret"), &sealed, NOW).await.unwrap();
     let feeds = [JoinedFeed { vendor: known.text("vendor"), version: 3 }];
     tx.replace_findings(&known.who.swap.index, &[finding(&known.path, canary)], &feeds, NOW).await.unwrap();
