@@ -79,7 +79,6 @@ pub fn run(
     // Before anything else is made: a port that is taken should cost nothing.
     let data = Arc::new(DataDir::open(&settings.data_root()?)?);
     let listener = listen(config.listen)?;
-    progress.say(&format!("everything is kept in {}", data.path("").display()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -87,6 +86,8 @@ pub fn run(
     let shutdown = runtime.block_on(async { Shutdown::at_signal() }).map_err(|error| {
         DevError::failed(format!("signals cannot be handled: {error}"), "this is a fault of Sync; report it")
     })?;
+    // Said only now: whoever reads it may end the start, also where this process was told to ignore Ctrl-C.
+    progress.say(&format!("everything is kept in {}", data.path("").display()));
     let database = Database::open(&settings, &data)?;
     settings.complete(&data, &database)?;
     progress.say("the database answers");
