@@ -1,30 +1,15 @@
 //! `PUT /v1/grants/{principal}/{repository}`.
 
 use http::Method;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use sync_core::ids::{PrincipalId, RepositoryId};
 use sync_core::policy::Operation;
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::views::GrantView;
-use super::words;
+use super::views::{GrantPath, GrantView};
 use crate::audit::Reading;
 use crate::http::problem::Problem;
 
 /// Let a member read a repository.
 pub(super) struct PutGrant;
-
-/// Which grant.
-#[derive(Deserialize, JsonSchema)]
-pub(super) struct Named {
-    /// Who reads.
-    #[schemars(schema_with = "words::principal_id")]
-    principal: PrincipalId,
-    /// What is read.
-    #[schemars(schema_with = "words::repository_id")]
-    repository: RepositoryId,
-}
 
 impl Endpoint for PutGrant {
     const OPERATION: Operation = Operation::PutGrant;
@@ -35,7 +20,7 @@ impl Endpoint for PutGrant {
     const DESCRIPTION: &'static str =
         "The grant counts at once, and for members whose `reads_all` is false. One that is there stays as it is.";
     const SUBJECT: &'static str = "member or repository";
-    type Path = Named;
+    type Path = GrantPath;
     type Query = Nothing;
     type Body = Nothing;
     type Output = GrantView;
@@ -43,7 +28,7 @@ impl Endpoint for PutGrant {
 
 impl Answer for PutGrant {
     async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<GrantView, Problem> {
-        let Named { principal, repository } = input.path;
+        let GrantPath { principal, repository } = input.path;
         let not_found = || Problem::not_found(Self::SUBJECT);
         // Whoever does not read a repository cannot give it to others either.
         let known = reading.tx.repository(repository).await?.ok_or_else(not_found)?;

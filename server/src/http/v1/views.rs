@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sync_core::clock::millis;
 use sync_core::ids::{IssuerId, PrincipalId, RepositoryId, TokenId};
 use sync_core::principal::{PrincipalKind, Role, Scope};
@@ -65,6 +65,17 @@ impl From<MemberRow> for MemberView {
             disabled_at: row.disabled_at,
         }
     }
+}
+
+/// Which grant, in a path.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct GrantPath {
+    /// Who reads.
+    #[schemars(schema_with = "words::principal_id")]
+    pub(super) principal: PrincipalId,
+    /// What is read.
+    #[schemars(schema_with = "words::repository_id")]
+    pub(super) repository: RepositoryId,
 }
 
 /// That a member reads a repository.
