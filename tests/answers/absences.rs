@@ -89,6 +89,7 @@ async fn what_was_never_indexed_says_what_its_job_is_doing() {
         (RepositoryState::Indexing, None, "never_indexed", "being indexed"),
         (RepositoryState::Failed, Some("no such branch"), "never_indexed", "no such branch"),
         (RepositoryState::Gated, Some("home_folder"), "gated", "home_folder"),
+        (RepositoryState::Deleting, None, "never_indexed", "being erased"),
     ] {
         let mut tx = world.store().begin_write(&world.asker().principal).await.unwrap();
         tx.set_repository_state(repository, state, why, super::world::START).await.unwrap();

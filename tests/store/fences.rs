@@ -7,7 +7,7 @@ use sync_tests::{TestDatabase, with_database};
 use super::upgrade::{MIGRATOR, as_of};
 
 /// Without row security, since nothing private may ever be in them.
-pub(super) const PUBLIC_TABLES: [&str; 9] = [
+pub(super) const PUBLIC_TABLES: [&str; 11] = [
     "feed.changes",
     "feed.sources",
     "feed.vendors",
@@ -15,6 +15,8 @@ pub(super) const PUBLIC_TABLES: [&str; 9] = [
     "public._sqlx_migrations",
     "routing.advertised_issuers",
     "routing.issuer_routes",
+    "routing.job_tickets",
+    "routing.job_turns",
     "routing.organizations",
     "routing.refusals",
 ];

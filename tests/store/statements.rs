@@ -5,19 +5,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use serde_json::Value;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 use sync_core::change::{ChangeKind, Severity};
 use sync_core::graph::Context;
-use sync_core::ids::{ChangeId, EventId, FindingId, IssuerId, OrganizationId, PrincipalId, RequestId, TokenId};
+use sync_core::ids::{ChangeId, EventId, FindingId, IssuerId, JobId, OrganizationId, PrincipalId, RequestId, TokenId};
 use sync_core::join::{Finding, Window};
 use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
 use sync_core::rung::{BindingSource, Rung};
 use sync_core::seal::RowKind;
 use sync_server::audit::seal_key::SealKeys;
 use sync_store::{
-    AuditEvent, AuditFilter, AuditOrder, CallSiteFilter, FindingFilter, GrantFilter, IssuerRow, JoinedFeed,
-    Maintenance, MemberChange, NewMember, NewToken, Outcome, Plan, Protocol, RememberedAnswer, RepositoryState,
-    SealedSecret, SecretPurpose, Store,
+    AuditEvent, AuditFilter, AuditOrder, CallSiteFilter, FindingFilter, GrantFilter, IssuerRow, JobCause, JobKind,
+    JobProblem, JobReport, JoinedFeed, Maintenance, MemberChange, NewJob, NewMember, NewToken, Outcome, Plan, Protocol,
+    RefOrigin, RememberedAnswer, RepositoryState, SealedSecret, SecretPurpose, SourceSettings, Store, Ticket,
 };
 
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations, facts, with_database};
@@ -34,6 +35,8 @@ struct Known {
     finding: FindingId,
     key: [u8; 32],
     path: String,
+    /// Of a job that runs.
+    ticket: Option<Ticket>,
     event: EventId,
     /// A transaction that its sealed rows are of.
     xid: u64,
@@ -46,6 +49,22 @@ impl Known {
 
     fn text(&self, what: &str) -> String {
         format!("{what}-{}", self.who.canary)
+    }
+
+    fn ticket(&self) -> &Ticket {
+        self.ticket.as_ref().unwrap()
+    }
+
+    fn job<'a>(&'a self, ref_name: &'a str) -> NewJob<'a> {
+        NewJob {
+            id: JobId::at(NOW),
+            repository: self.who.repository,
+            kind: JobKind::Reindex,
+            ref_name: Some(ref_name),
+            cause: JobCause::Person,
+            payload: &Value::Null,
+            run_at: NOW,
+        }
     }
 }
 
@@ -114,6 +133,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
         finding: FindingId::of(&[&path, who.canary]),
         key: [who.canary.len().to_le_bytes()[0]; 32],
         path,
+        ticket: None,
         event: EventId::at(NOW),
         xid: 0,
         who,
@@ -152,7 +172,13 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     let feeds = [JoinedFeed { vendor: known.text("vendor"), version: 3 }];
     tx.replace_findings(&known.who.swap.index, &[finding(&known.path, canary)], &feeds, NOW).await.unwrap();
     tx.record_event(&AuditEvent { event_id: known.event, ..event(canary) }).await.unwrap();
+    let ended = tx.enqueue(&known.job(&known.text("ended")), NOW).await.unwrap();
+    tx.cancel_job(ended.id, NOW).await.unwrap();
+    tx.enqueue(&known.job(&known.text("runs")), NOW).await.unwrap();
     tx.commit().await.unwrap();
+    let mut queue = store.system("test").await.unwrap();
+    known.ticket = queue.claim(known.token.uuid(), NOW + Duration::HOUR, NOW).await.unwrap();
+    queue.commit().await.unwrap();
     let mut superuser = database.superuser().await;
     let xid: String =
         sqlx::query_scalar("SELECT max(xid::text::numeric)::text FROM sync.audit_events WHERE organization_id = $1")
@@ -204,6 +230,10 @@ macro_rules! probes {
     };
     (@begin Tx, $store:ident, $principal:ident) => { $store.begin_write($principal).await.unwrap() };
     (@begin AuthTx, $store:ident, $principal:ident) => { $store.authenticate($principal.organization).await.unwrap() };
+}
+
+fn problem() -> JobProblem {
+    JobProblem { reason: "it failed".to_owned(), next_step: "try again".to_owned() }
 }
 
 fn narrow() -> CallSiteFilter {
@@ -270,6 +300,16 @@ probes! {
     Tx member(tx, of) => tx.member(of.member);
     Tx lock_member(tx, of) => tx.lock_member(of.member);
     Tx change_member(tx, of) => tx.change_member(of.member, &MemberChange { role: Some(Role::Admin), ..MemberChange::default() }, NOW);
+    Tx enqueue(tx, of) => tx.enqueue(&of.job("main"), NOW);
+    Tx job(tx, of) => tx.job(of.ticket().id);
+    Tx jobs_of(tx, of) => tx.jobs_of(of.who.repository, 9);
+    Tx cancel_job(tx, of) => tx.cancel_job(of.ticket().id, NOW);
+    Tx forget_jobs(tx, of) => tx.forget_jobs(NOW + Duration::DAY, 9);
+    Tx begin_job(tx, of) => tx.begin_job(of.ticket(), NOW);
+    Tx finish_job(tx, of) => tx.finish_job(of.ticket(), &JobReport::default(), NOW);
+    Tx bury_job(tx, of) => tx.bury_job(of.ticket(), &problem(), &JobReport::default(), NOW);
+    Tx retry_job(tx, of) => tx.retry_job(of.ticket(), &problem(), &JobReport::default(), NOW, NOW);
+    Tx return_job(tx, of) => tx.return_job(of.ticket(), NOW);
     Tx plan(tx, of) => tx.plan();
     Tx holdings(tx, of) => tx.holdings();
     Tx usage(tx, of) => tx.usage(date!(2026 - 11 - 01), date!(2026 - 11 - 01));
@@ -279,6 +319,11 @@ probes! {
     Tx count_visible_repositories(tx, of) => tx.count_visible_repositories();
     Tx repositories_with_path(tx, of) => tx.repositories_with_path(&of.path, 9);
     Tx set_repository_state(tx, of) => tx.set_repository_state(of.who.repository, RepositoryState::Failed, None, NOW);
+    Tx set_source_settings(tx, of) => tx.set_source_settings(of.who.repository, &SourceSettings { tracked_refs: vec!["release/*".to_owned()], ..SourceSettings::default() });
+    Tx set_egress_consent(tx, of) => tx.set_egress_consent(of.who.repository, Some("ada"), NOW);
+    Tx refs(tx, of) => tx.refs(of.who.repository);
+    Tx keep_ref(tx, of) => tx.keep_ref(of.who.repository, "main", RefOrigin::Requested, Some(NOW));
+    Tx set_committed_at(tx, of) => tx.set_committed_at(of.who.repository, "main", Some(NOW));
     Tx set_default_branch(tx, of) => tx.set_default_branch(of.who.repository, "trunk");
     Tx seals_after(tx, of) => tx.seals_after(0, 9);
     Tx last_seal(tx, of) => tx.last_seal();
@@ -449,7 +494,7 @@ fn without_the_fences_every_one_of_them_would_reach_over() {
             }
         }
         // What these write refers to a member or a repository of its own organization, with or without fences.
-        let by_reference = [("Tx", "grant"), ("Tx", "set_head_commit")];
+        let by_reference = [("Tx", "grant"), ("Tx", "set_head_commit"), ("Tx", "keep_ref")];
         assert_eq!(blind, by_reference, "a probe that does the same with and without the fences proves nothing");
     });
 }

@@ -176,6 +176,9 @@ fn why_absent(repository: &Repository, ref_name: Option<&str>) -> Absence {
             "never_indexed",
             format!("{name} was never indexed: the last try failed{why}. Its owner has to act on that."),
         ),
+        RepositoryState::Deleting => {
+            Absence::new("never_indexed", format!("{name} is being erased with all that is known of it."))
+        }
         RepositoryState::Registered | RepositoryState::Indexed => Absence::new(
             "never_indexed",
             format!("{name} is registered and was never indexed{why}. Its index starts with its next push or refresh."),

@@ -116,6 +116,10 @@ impl Store {
         Ok(SystemTx { inner })
     }
 
+    pub(crate) fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
     /// Closes every connection; calls after it are [`StoreError::Unavailable`].
     pub async fn close(&self) {
         self.pool.close().await;

@@ -23,6 +23,8 @@ pub enum RepositoryState {
     Gated,
     /// The last try failed; `state_reason` says why. An older index still answers.
     Failed,
+    /// It is being erased.
+    Deleting,
 }
 
 impl RepositoryState {
@@ -34,15 +36,51 @@ impl RepositoryState {
             Self::Indexed => "indexed",
             Self::Gated => "gated",
             Self::Failed => "failed",
+            Self::Deleting => "deleting",
         }
     }
 
     fn read(word: &str) -> Result<Self, StoreError> {
-        [Self::Registered, Self::Indexing, Self::Indexed, Self::Gated, Self::Failed]
+        [Self::Registered, Self::Indexing, Self::Indexed, Self::Gated, Self::Failed, Self::Deleting]
             .into_iter()
             .find(|state| state.as_str() == word)
             .ok_or_else(|| StoreError::unreadable("repository state", word))
     }
+}
+
+/// Whether a repository is indexed at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Gate {
+    /// Unless nobody can have meant to: a home folder, more than a repository has.
+    #[default]
+    Auto,
+    /// Yes; partly where it is too large.
+    On,
+    /// No.
+    Off,
+}
+
+impl Gate {
+    /// Every setting.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::On, Self::Off];
+
+    /// The word used in rows and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// How a repository is kept up to date.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceSettings {
+    /// Patterns of refs that are kept beside the default branch; at most 20.
+    pub tracked_refs: Vec<String>,
+    /// Whether it is indexed at all.
+    pub gate: Gate,
 }
 
 /// A registered repository.
@@ -64,6 +102,10 @@ pub struct Repository {
     pub state_reason: Option<String>,
     /// Since when.
     pub state_at: OffsetDateTime,
+    /// How it is kept up to date.
+    pub settings: SourceSettings,
+    /// Since when its code may be fetched from where it lies, and by whose word.
+    pub egress_consent: Option<(OffsetDateTime, String)>,
 }
 
 /// A repository to register.
@@ -85,7 +127,8 @@ pub struct NewRepository<'a> {
 macro_rules! select_repository {
     ($rest:literal) => {
         concat!(
-            "SELECT r.id, r.name, r.provider, r.clone_url, r.default_branch, r.state, r.state_reason, r.state_at
+            "SELECT r.id, r.name, r.provider, r.clone_url, r.default_branch, r.state, r.state_reason, r.state_at,
+                    r.tracked_refs, r.gate, r.egress_consent_at, r.egress_consent_by
              FROM sync.repositories r ",
             $rest
         )
@@ -123,6 +166,8 @@ impl Tx {
             state: RepositoryState::Registered,
             state_reason: None,
             state_at: now,
+            settings: SourceSettings::default(),
+            egress_consent: None,
         })
     }
 
@@ -218,6 +263,52 @@ impl Tx {
         found(id, done.rows_affected())
     }
 
+    /// Says how a repository is kept up to date.
+    pub async fn set_source_settings(&mut self, id: RepositoryId, settings: &SourceSettings) -> Result<(), StoreError> {
+        let done = sqlx::query("UPDATE sync.repositories SET tracked_refs = $2, gate = $3 WHERE id = $1")
+            .bind(id.uuid())
+            .bind(&settings.tracked_refs)
+            .bind(settings.gate.as_str())
+            .execute(self.connection())
+            .await?;
+        found(id, done.rows_affected())
+    }
+
+    /// Says that somebody, by name, allows to fetch its code, or takes that back.
+    pub async fn set_egress_consent(
+        &mut self,
+        id: RepositoryId,
+        by: Option<&str>,
+        now: OffsetDateTime,
+    ) -> Result<(), StoreError> {
+        let done =
+            sqlx::query("UPDATE sync.repositories SET egress_consent_at = $2, egress_consent_by = $3 WHERE id = $1")
+                .bind(id.uuid())
+                .bind(by.map(|_| now))
+                .bind(by)
+                .execute(self.connection())
+                .await?;
+        found(id, done.rows_affected())
+    }
+
+    /// A repository whose job was taken back is what it was before.
+    pub(crate) async fn leave_indexing(&mut self, id: RepositoryId, now: OffsetDateTime) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE sync.repositories r
+             SET state_at = $2, state_reason = NULL,
+                 state = CASE WHEN EXISTS (SELECT FROM sync.refs f
+                                           WHERE f.organization_id = r.organization_id AND f.repository_id = r.id
+                                             AND f.name = r.default_branch AND f.current_index IS NOT NULL)
+                              THEN 'indexed' ELSE 'registered' END
+             WHERE r.id = $1 AND r.state = 'indexing'",
+        )
+        .bind(id.uuid())
+        .bind(now)
+        .execute(self.connection())
+        .await?;
+        Ok(())
+    }
+
     /// Moves the default branch (a repository whose remote renamed it).
     pub async fn set_default_branch(&mut self, id: RepositoryId, branch: &str) -> Result<(), StoreError> {
         let done = sqlx::query("UPDATE sync.repositories SET default_branch = $2 WHERE id = $1")
@@ -243,6 +334,10 @@ struct RepositoryColumns {
     state: String,
     state_reason: Option<String>,
     state_at: OffsetDateTime,
+    tracked_refs: Vec<String>,
+    gate: String,
+    egress_consent_at: Option<OffsetDateTime>,
+    egress_consent_by: Option<String>,
 }
 
 impl RepositoryColumns {
@@ -256,6 +351,14 @@ impl RepositoryColumns {
             state: RepositoryState::read(&self.state)?,
             state_reason: self.state_reason,
             state_at: self.state_at,
+            settings: SourceSettings {
+                tracked_refs: self.tracked_refs,
+                gate: Gate::ALL
+                    .into_iter()
+                    .find(|gate| gate.as_str() == self.gate)
+                    .ok_or_else(|| StoreError::unreadable("gate", &self.gate))?,
+            },
+            egress_consent: self.egress_consent_at.zip(self.egress_consent_by),
         })
     }
 }

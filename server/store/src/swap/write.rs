@@ -296,7 +296,8 @@ impl Tx {
     ) -> Result<(), StoreError> {
         sqlx::query(
             "UPDATE sync.refs SET current_index = $2, seq = $3, commit_id = $4, indexed_at = $5,
-                                  head_commit = nullif(head_commit, $4)
+                                  head_commit = nullif(head_commit, $4),
+                                  committed_at = CASE WHEN commit_id = $4 THEN committed_at END
              WHERE ref_key = $1",
         )
         .bind(ref_key)
