@@ -92,6 +92,51 @@ fn verify_names_the_row_and_fails_and_what_left_the_database_counts() {
     });
 }
 
+/// What another key signed is not said to be edited: which key signed, which were given, what to do. And never whole.
+#[test]
+fn verify_without_the_right_key_names_the_keys() {
+    with_database(async |database: &TestDatabase| {
+        let two = TwoOrganizations::create(&database.store).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let heads = folder.path().join("heads.ndjson");
+        let (log, mut maintainer) = sealing(database, &two.alpha.principal, &heads).await;
+        for _ in 0..2 {
+            log.write(1, NOW).await;
+            log.settle().await;
+            maintainer.round().await;
+        }
+        let kept = folder.path().join("kept");
+        std::fs::rename(&heads, &kept).unwrap();
+        let other = "another key of the tests, long enough for one";
+        let verify = |against: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_syncd-under-test"));
+            command.args(["audit", "verify", "--organization", "alpha"]).args(against);
+            command.env("SYNC_DATABASE_URL", &database.app_url).env("SYNC_SEAL_KEY", other).output().unwrap()
+        };
+        let signed = log.keys.current().id().to_owned();
+        let given = SealKeys::derive(other.as_bytes(), []).unwrap().ids();
+        let next = "next: give the secret of that key: in SYNC_SEAL_KEY, or in SYNC_PREVIOUS_SEAL_KEYS where another \
+                    seals now (`syncd audit key` names those given); if none of yours ever had that id, somebody else \
+                    signed";
+        let expected = format!(
+            "alpha: NOT PROVEN: a key is missing, without which nothing can be said of what it signed
+  seals 1 to 2 name the key {signed}, which is not among those given
+  keys given: {given}; {next}\n"
+        );
+        assert_eq!(said(&verify(&[])), (expected, Some(1)));
+        let refused = verify(&["--against", kept.to_str().unwrap()]);
+        let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(error.contains(&format!("signed with the key {signed}")) && error.contains(next), "{error}");
+        assert_eq!(refused.status.code(), Some(1));
+
+        // A row that is edited under such a seal is named beside it, and is more than a missing key.
+        log.as_owner("UPDATE sync.audit_events SET principal = 'Eve' WHERE rows = 3 AND xid = (SELECT max(xid) FROM sync.audit_events)").await;
+        let (text, _) = said(&verify(&[]));
+        assert!(text.starts_with("alpha: NOT WHOLE: 2 found\n"), "{text}");
+        assert!(text.contains("the rows of seal 2 are not those that were sealed") && text.contains(next), "{text}");
+    });
+}
+
 #[test]
 fn tail_and_export_print_rows_and_are_in_the_log() {
     with_database(async |database: &TestDatabase| {

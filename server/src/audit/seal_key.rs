@@ -103,16 +103,6 @@ pub enum NotSigned {
     Bad,
 }
 
-impl NotSigned {
-    /// As a finding says it.
-    pub const fn why(self) -> &'static str {
-        match self {
-            Self::UnknownKey => "it names a key that is not configured",
-            Self::Bad => "its signature is not good",
-        }
-    }
-}
-
 impl SealKeys {
     /// From the configured secrets.
     pub fn derive<'a>(current: &[u8], previous: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, NoSealKey> {
@@ -128,6 +118,11 @@ impl SealKeys {
     /// Every key, the current one first.
     pub fn all(&self) -> impl Iterator<Item = &SealKey> {
         std::iter::once(&self.current).chain(&self.previous)
+    }
+
+    /// The ids of all, the current one first, with commas between them.
+    pub fn ids(&self) -> String {
+        self.all().map(SealKey::id).collect::<Vec<_>>().join(", ")
     }
 
     /// The key of an id.

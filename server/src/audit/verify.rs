@@ -7,10 +7,11 @@ use sync_core::principal::Principal;
 use sync_core::seal::{
     Finding, Hash, Head, Record, Row, RowKind, SignedHead, SignedPruning, examine, examine_chain, tree,
 };
+use sync_core::text::shown;
 use sync_store::{Store, StoreError, Tx, Unsealed};
 use time::{Duration, OffsetDateTime};
 
-use super::seal_key::SealKeys;
+use super::seal_key::{NotSigned, SealKeys};
 
 /// Seals looked at between two questions for more.
 const PAGE: u32 = 200;
@@ -72,7 +73,19 @@ impl Report {
     pub fn is_whole(&self) -> bool {
         self.findings.is_empty()
     }
+
+    /// Whether all that is found is that keys are missing: nothing is known to be edited, and nothing is proven.
+    pub fn lacks_only_keys(&self) -> bool {
+        !self.is_whole() && self.more_findings == 0 && self.findings.iter().all(Finding::lacks_key)
+    }
 }
+
+/// What to do where a key is missing.
+pub const KEY_WANTED: &str = "give the secret of that key: in SYNC_SEAL_KEY, or in SYNC_PREVIOUS_SEAL_KEYS where another \
+    seals now (`syncd audit key` names those given); if none of yours ever had that id, somebody else signed";
+
+/// What is wrong with what names a given key, but is not signed with it.
+const NOT_GOOD: &str = "its signature is not good";
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -80,18 +93,31 @@ pub enum Unverifiable {
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A given head is not ours.
+    /// A given head is not as it was signed.
     #[error(
-        "the given head {number} of {organization} is none: {why}; next: give heads as they were written to \
-         audit_heads_file, and every key that sealed in SYNC_SEAL_KEY and SYNC_PREVIOUS_SEAL_KEYS"
+        "the given head {number} of {organization} is none: its signature is not good; next: give heads as they were \
+         written to audit_heads_file"
     )]
     Head {
         /// Its number.
         number: u64,
         /// Whose it says it is.
         organization: OrganizationId,
-        /// What does not fit.
-        why: &'static str,
+    },
+    /// A given head names a key that was not given.
+    #[error(
+        "the given head {number} of {organization} is signed with the key {key_id}, which is not among those given \
+         ({given}); next: {KEY_WANTED}"
+    )]
+    HeadOfOtherKey {
+        /// Its number.
+        number: u64,
+        /// Whose it says it is.
+        organization: OrganizationId,
+        /// The key that it names.
+        key_id: String,
+        /// The keys that were given, with commas between them.
+        given: String,
     },
 }
 
@@ -107,7 +133,15 @@ pub async fn verify(
     let mut findings = Vec::new();
     for head in against.iter().filter(|signed| signed.head.organization == organization) {
         let number = head.head.number;
-        keys.check_head(head).map_err(|why| Unverifiable::Head { number, organization, why: why.why() })?;
+        keys.check_head(head).map_err(|why| match why {
+            NotSigned::Bad => Unverifiable::Head { number, organization },
+            NotSigned::UnknownKey => Unverifiable::HeadOfOtherKey {
+                number,
+                organization,
+                key_id: shown(&head.head.key_id, 16),
+                given: keys.ids(),
+            },
+        })?;
         if expected.insert(number, head.clone()).is_some_and(|other| other.head != head.head) {
             // Both are signed: somebody sealed the same rows twice, differently.
             findings.push(Finding::SealEdited { number, why: "two different heads of this number left the database" });
@@ -177,7 +211,10 @@ impl Verification<'_> {
         let Some(signed) = self.tx.last_pruning().await? else { return Ok(()) };
         let through = signed.pruning.through;
         if let Err(why) = self.keys.check_pruning(&signed) {
-            self.found([Finding::PruningEdited { through, why: why.why() }]);
+            self.found([match why {
+                NotSigned::Bad => Finding::PruningEdited { through, why: NOT_GOOD },
+                NotSigned::UnknownKey => Finding::PruningKeyNotGiven { through, key_id: signed.pruning.key_id },
+            }]);
             return Ok(());
         }
         self.report.pruned = Some(Pruned { through, rows: 0, at: signed.pruning.time });
@@ -189,8 +226,10 @@ impl Verification<'_> {
     async fn seal(&mut self, stored: &SignedHead, before: Option<&Head>) -> Result<(), StoreError> {
         let number = stored.head.number;
         let signed = self.keys.check_head(stored);
-        if let Err(why) = signed {
-            self.found([Finding::SealEdited { number, why: why.why() }]);
+        match signed {
+            Ok(()) => {}
+            Err(NotSigned::Bad) => self.found([Finding::SealEdited { number, why: NOT_GOOD }]),
+            Err(NotSigned::UnknownKey) => self.key_not_given(number, &stored.head.key_id),
         }
         // What left the database is to be believed rather than what is in it.
         let left = self.expected.remove(&number);
@@ -247,6 +286,18 @@ impl Verification<'_> {
         let room = MOST_NAMED.saturating_sub(self.report.doubtful.len());
         let late = late.take(room).map(|row| Doubtful { event_id: row.event_id, time: row.time, number });
         self.report.doubtful.extend(late);
+    }
+
+    /// Seals in a row that name the same key are one finding: where the key is missing, it is so of all of them.
+    fn key_not_given(&mut self, number: u64, named: &str) {
+        if let Some(Finding::KeyNotGiven { to, key_id, .. }) = self.report.findings.last_mut()
+            && *to + 1 == number
+            && key_id == named
+        {
+            *to = number;
+        } else {
+            self.found([Finding::KeyNotGiven { from: number, to: number, key_id: named.to_owned() }]);
+        }
     }
 
     fn found(&mut self, findings: impl IntoIterator<Item = Finding>) {

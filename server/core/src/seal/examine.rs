@@ -5,6 +5,10 @@ use std::fmt;
 
 use super::{Hash, Head, Record, RecordKey, Row, RowKind, tree};
 use crate::ids::EventId;
+use crate::text::shown;
+
+/// As many characters of a key's id are printed as an id has: it stands in the database, where anybody may have put it.
+const KEY_ID_CHARS: usize = 16;
 
 /// One thing that is not as it was sealed. `number` is the seal's, `position` the row's in it, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +77,23 @@ pub enum Finding {
         /// What does not fit.
         why: &'static str,
     },
+    /// Seals name a key that was not given, so that nothing tells whether they were signed: a key is missing, or somebody
+    /// else made them.
+    KeyNotGiven {
+        /// The first of these seals.
+        from: u64,
+        /// The last of them.
+        to: u64,
+        /// The key that they name, as it stands there.
+        key_id: String,
+    },
+    /// The same of the statement that rows were kept long enough.
+    PruningKeyNotGiven {
+        /// Up to which seal they are said to be removed.
+        through: u64,
+        /// The key that it names, as it stands there.
+        key_id: String,
+    },
     /// That rows were removed in time is said by a statement that is not signed as it has to be.
     PruningEdited {
         /// Up to which seal they are said to be.
@@ -80,6 +101,13 @@ pub enum Finding {
         /// What does not fit.
         why: &'static str,
     },
+}
+
+impl Finding {
+    /// Whether it says no more than that a key is missing.
+    pub const fn lacks_key(&self) -> bool {
+        matches!(self, Self::KeyNotGiven { .. } | Self::PruningKeyNotGiven { .. })
+    }
 }
 
 impl fmt::Display for Finding {
@@ -107,6 +135,20 @@ impl fmt::Display for Finding {
             Self::RootDiffers { number } => write!(f, "the rows of seal {number} are not those that were sealed"),
             Self::SealMissing { number } => write!(f, "seal {number} was removed"),
             Self::SealEdited { number, why } => write!(f, "seal {number} was edited: {why}"),
+            Self::KeyNotGiven { from, to, key_id } => {
+                let key = shown(key_id, KEY_ID_CHARS);
+                if from == to {
+                    write!(f, "seal {from} names the key {key}, which is not among those given")
+                } else {
+                    write!(f, "seals {from} to {to} name the key {key}, which is not among those given")
+                }
+            }
+            Self::PruningKeyNotGiven { through, key_id } => write!(
+                f,
+                "that rows up to seal {through} were kept long enough and removed is signed with the key {}, which is not \
+                 among those given",
+                shown(key_id, KEY_ID_CHARS)
+            ),
             Self::PruningEdited { through, why } => {
                 write!(
                     f,

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sync_core::clock::rfc3339_millis;
-use sync_core::seal::SignedHead;
+use sync_core::seal::{Finding, SignedHead};
 
 use super::super::{FAILED, Failure, say};
 use super::{connect, organizations};
-use crate::audit::verify::{Report, Unverifiable, verify};
+use crate::audit::seal_key::SealKeys;
+use crate::audit::verify::{KEY_WANTED, Report, Unverifiable, verify};
 use crate::audit::{heads, maintain};
 use crate::config::Config;
 
@@ -34,14 +35,14 @@ pub(super) async fn run(args: &VerifyArgs, config: &Config) -> Result<ExitCode, 
     for organization in organizations {
         let report = verify(&store, &keys, organization.id, &against).await.map_err(|error| match error {
             Unverifiable::Store(error) => error.into(),
-            Unverifiable::Head { .. } => {
+            Unverifiable::Head { .. } | Unverifiable::HeadOfOtherKey { .. } => {
                 let text = error.to_string();
                 let (what, next) = text.split_once("; next: ").unwrap_or((&text, "give other heads"));
                 Failure::failed(what, next)
             }
         })?;
         whole &= report.is_whole();
-        for line in told(&organization.slug, &report) {
+        for line in told(&organization.slug, &report, &keys) {
             say(&line)?;
         }
     }
@@ -90,15 +91,23 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// The report for people.
-fn told(slug: &str, report: &Report) -> Vec<String> {
+fn told(slug: &str, report: &Report, keys: &SealKeys) -> Vec<String> {
     let mut lines = Vec::new();
     let kept = report.seals - report.pruned.map_or(0, |pruned| pruned.through.min(report.seals));
     match &report.last {
         _ if !report.is_whole() => {
-            lines.push(format!("{slug}: NOT WHOLE: {} found", report.findings.len() as u64 + report.more_findings));
+            let found = report.findings.len() as u64 + report.more_findings;
+            lines.push(if report.lacks_only_keys() {
+                format!("{slug}: NOT PROVEN: a key is missing, without which nothing can be said of what it signed")
+            } else {
+                format!("{slug}: NOT WHOLE: {found} found")
+            });
             lines.extend(report.findings.iter().map(|finding| format!("  {finding}")));
             if report.more_findings > 0 {
                 lines.push(format!("  and {} more", report.more_findings));
+            }
+            if report.findings.iter().any(Finding::lacks_key) {
+                lines.push(format!("  keys given: {}; next: {KEY_WANTED}", keys.ids()));
             }
         }
         Some(last) => lines.push(format!(
