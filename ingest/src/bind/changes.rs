@@ -324,16 +324,22 @@ impl Evaluator<'_, '_> {
     fn moves(&mut self, file: FileId, vendor: &Vendor) -> bool {
         let changes = self.changes_in(file);
         let package = self.catalog.package_of(self.catalog.shape(vendor.shape).package);
-        let says_where = |name: &str| package.client_options.base_url.iter().any(|key| key == name);
+        let options = &package.client_options;
+        let says_where = |name: &str| options.base_url.iter().any(|key| key == name);
+        let requests = |name: &str| options.requests.iter().chain(&options.fetch).any(|key| key == name);
         let here = changes.members.iter().filter_map(|(object, name, value)| Some((*object, file, (*name)?, *value)));
         let there = self.changed_by_functions(file);
         let there = there.iter().map(|it| (it.argument, it.by, it.name, it.value));
         for (object, by, name, value) in here.chain(there) {
-            if says_where(self.world.file(by).parsed.name(name))
-                && self.is_client(file, object, vendor)
-                && !self.is_address_of(package, by, value)
-            {
-                return true;
+            let name = self.world.file(by).parsed.name(name);
+            if (says_where(name) || requests(name)) && self.is_client(file, object, vendor) {
+                let moves = match says_where(name) {
+                    true => !self.is_address_of(package, by, value),
+                    false => self.may_redirect(by, value),
+                };
+                if moves {
+                    return true;
+                }
             }
         }
         // `Object.assign(client, { baseURL })`
@@ -352,7 +358,7 @@ impl Evaluator<'_, '_> {
 
     fn is_client(&mut self, file: FileId, expr: ExprId, vendor: &Vendor) -> bool {
         let value = self.expr(file, expr);
-        value.vendors().any(|value| value.chain.is_empty() && value.client == vendor.client)
+        value.vendors().any(|value| value.chain.is_empty() && is_of(value, vendor))
     }
 
     /// Whether a text provably is an address of the vendor of a package.
@@ -400,7 +406,7 @@ impl Evaluator<'_, '_> {
             let Some(name) = name.map(|name| parsed.name(name)) else { continue };
             let value = self.expr(file, *value);
             let target = self.expr(file, *object);
-            for target in target.vendors().filter(|target| target.client == vendor.client) {
+            for target in target.vendors().filter(|target| is_of(target, vendor)) {
                 let Value::Vendor(member) = self.vendor_member(target, name) else { continue };
                 // Put back to what it was, or wrapped by its own method.
                 if !value.vendors().any(|value| value.chain == member.chain) {
@@ -410,7 +416,7 @@ impl Evaluator<'_, '_> {
         }
         for (object, source) in &changes.assigned {
             let target = self.expr(file, *object);
-            for target in target.vendors().filter(|target| target.client == vendor.client) {
+            for target in target.vendors().filter(|target| is_of(target, vendor)) {
                 let keys = self.keys(file, *source);
                 if keys.hidden {
                     replaced.push(target.chain.clone());
@@ -479,4 +485,9 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         Rc::clone(self.changes.entry(file).or_insert_with(|| Rc::new(Changes::of(parsed))))
     }
+}
+
+/// Whether a value is the client of another, or of its class (`Stripe.prototype`).
+fn is_of(value: &Vendor, vendor: &Vendor) -> bool {
+    value.client == vendor.client || (value.client.is_none() && value.made.is_none() && value.shape == vendor.shape)
 }

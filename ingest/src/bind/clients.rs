@@ -38,6 +38,19 @@ pub(super) struct Record {
     pub(super) host: Host,
 }
 
+impl Record {
+    /// Takes over what is not said of a client that is made of another one.
+    pub(super) fn inherit(&mut self, before: &Self) {
+        if self.host == Host::Own {
+            self.host = before.host.clone();
+        }
+        if self.client.api_version.is_none() {
+            self.client.api_version.clone_from(&before.client.api_version);
+            self.client.api_version_source.clone_from(&before.client.api_version_source);
+        }
+    }
+}
+
 /// The clients met while a file is looked at.
 #[derive(Debug, Default)]
 pub(super) struct Clients {

@@ -11,6 +11,7 @@ use super::callers::Surveyed;
 use super::changes::{Changed, Changes, is_global_object};
 use super::clients::Clients;
 use super::passes::{self, Place};
+use super::proxies;
 use super::value::{FileId, Value, Vendor};
 use super::world::World;
 use crate::analyze::Project;
@@ -179,7 +180,10 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 self.declared(item, file, None, 0, "an element of the client's type")
             }
             Expr::Null => Value::Null,
-            Expr::Binding(binding) => self.binding(file, *binding),
+            Expr::Binding(binding) => match last_certain(parsed, *binding, expr) {
+                Some(at) => self.written_since(file, *binding, at),
+                None => self.binding(file, *binding),
+            },
             // What a file exports in the way of CommonJS it may use itself.
             Expr::Global(name) if parsed.name(*name) == "exports" && exports_by_assigning(parsed) => {
                 Value::Module(file)
@@ -225,8 +229,8 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             }
             Expr::Call { callee, construct, arguments, .. } => {
                 if *construct {
-                    if let Some(target) = proxied(parsed, *callee, arguments) {
-                        return self.proxy(file, target);
+                    if let Some((target, handler)) = proxies::proxied(parsed, *callee, arguments) {
+                        return self.proxy(file, target, handler);
                     }
                     let class = self.expr(file, *callee);
                     return self.instance(&class, file, expr);
@@ -260,18 +264,6 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 self.declared(ty, file, None, 0, "cast to the client's type")
             }
         }
-    }
-
-    /// What stands before a value and answers as that does: a value of a type that it is only said to have is that.
-    fn proxy(&mut self, file: FileId, target: ExprId) -> Value {
-        if let Expr::Cast(_, ty) = *self.world.file(file).parsed.expr(target) {
-            let ty = self.ask(Question::Type(file, ty));
-            let value = self.declared(ty, file, None, 0, "stands for the client's type");
-            if value.is_known() {
-                return value;
-            }
-        }
-        self.expr(file, target)
     }
 
     pub(super) fn eval_binding(&mut self, file: FileId, binding: BindingId) -> Value {
@@ -308,14 +300,29 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             let written = self.expr(file, write);
             value = value.or(written);
         }
-        if !value.is_known()
-            && let Some(ty) = it.ty
-        {
-            let ty = self.ask(Question::Type(file, ty));
-            let step = format!("{} declared with the client's type", parsed.name(it.name));
-            value = self.declared(ty, file, it.symbol, it.line, &step);
+        if value.is_known() { value } else { self.declared_name_of(file, binding) }
+    }
+
+    /// What a name holds that was certainly assigned, since then: what it was before is gone.
+    fn written_since(&mut self, file: FileId, binding: BindingId, at: usize) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let Some(it) = parsed.bindings.get(binding as usize) else { return Value::Unknown };
+        let mut value = Value::Unknown;
+        for write in it.writes.iter().skip(at).map(|write| write.value) {
+            let written = self.expr(file, write);
+            value = value.or(written);
         }
-        value
+        if value.is_known() { value } else { self.declared_name_of(file, binding) }
+    }
+
+    /// What a name is by its declared type alone.
+    fn declared_name_of(&mut self, file: FileId, binding: BindingId) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let Some(it) = parsed.bindings.get(binding as usize) else { return Value::Unknown };
+        let Some(ty) = it.ty else { return Value::Unknown };
+        let ty = self.ask(Question::Type(file, ty));
+        let step = format!("{} declared with the client's type", parsed.name(it.name));
+        self.declared(ty, file, it.symbol, it.line, &step)
     }
 
     /// Goes into a value as a destructuring pattern does.
@@ -399,6 +406,9 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     /// A name that a package exports.
     pub(super) fn package(&mut self, specifier: &str, name: &str) -> Value {
         if self.catalog.module(specifier).is_none() {
+            if passes::makes_stand_ins(specifier) {
+                return Value::Own;
+            }
             let library = self.http_export(Family::Script, specifier, name);
             return if library.is_known() { library } else { passes::toolbox(specifier, name) };
         }
@@ -457,15 +467,15 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     }
 }
 
+/// The last assignment to a name that certainly happens before an expression uses it.
+fn last_certain(parsed: &ParsedFile, binding: BindingId, used: ExprId) -> Option<usize> {
+    let writes = &parsed.bindings.get(binding as usize)?.writes;
+    writes.iter().rposition(|write| write.certain && !write.appends && !write.fallback && write.value < used)
+}
+
 /// Whether a file is a module of CommonJS: `exports` and `module` are no variables of a script in a page.
 fn exports_by_assigning(parsed: &ParsedFile) -> bool {
     parsed.exports.iter().any(|export| matches!(export.value, ExportValue::Expr(_) | ExportValue::Binding(_)))
-}
-
-/// The first argument of `new Proxy(target, handler)`.
-fn proxied(parsed: &ParsedFile, callee: ExprId, arguments: &[Argument]) -> Option<ExprId> {
-    let is_proxy = matches!(parsed.expr(callee), Expr::Global(name) if parsed.name(*name) == "Proxy");
-    arguments.first().filter(|first| is_proxy && !first.spread).map(|first| first.value)
 }
 
 /// The same value one step further, where it is a vendor's.

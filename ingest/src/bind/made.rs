@@ -128,7 +128,11 @@ impl Evaluator<'_, '_> {
         let symbol = place.and_then(|place| place.symbol);
         let line = place.map_or(0, |place| place.line);
         if vendor.client.is_none() || self.catalog.shape(from.shape).client.is_none() {
-            let record = self.constructed(&vendor, file, symbol, call);
+            let mut record = self.constructed(&vendor, file, symbol, call);
+            if let Some(before) = vendor.client {
+                // `client.withOptions({ … })`: what it does not say is as it was.
+                record.inherit(self.clients.get(before));
+            }
             vendor.client = Some(self.clients.at(Site::Made(file, call), || record));
         }
         if let Some(selector) = &client.selector

@@ -85,6 +85,11 @@ impl Evaluator<'_, '_> {
             if let Some(member) = shape.members.get(name) {
                 return Value::vendor(Vendor { shape: *member, made: None, ..(**vendor).clone() });
             }
+            if name == "prototype"
+                && let Some(made) = shape.construct
+            {
+                return Value::vendor(Vendor { shape: made, client: None, made: None, ..(**vendor).clone() });
+            }
             if shape.own_url {
                 // Whichever of the vendor's addresses it is.
                 return Value::Vendor(Rc::clone(vendor));

@@ -11,6 +11,8 @@ use crate::parse::{Expr, ExprId};
 pub(super) enum Passes {
     /// That itself: `Object.freeze(value)`, `once(function)`.
     Itself,
+    /// That itself, where it is more than a literal: `Object.assign(client, { more })`.
+    Extended,
     /// What that gives when it is called: `useMemo(() => value, [])`.
     Result,
     /// That, or what it gives when it is called, at a place: `useState(() => value)`.
@@ -91,8 +93,11 @@ pub(super) fn of_module(module: &str, name: &str) -> Option<Passes> {
 
 /// What a method of a global does with what it is given.
 pub(super) fn of_global(global: &str, name: &str) -> Option<Passes> {
-    matches!((global, name), ("Object", "freeze" | "seal" | "preventExtensions") | ("Promise", "resolve"))
-        .then_some(Passes::Itself)
+    match (global, name) {
+        ("Object", "freeze" | "seal" | "preventExtensions") | ("Promise", "resolve") => Some(Passes::Itself),
+        ("Object", "assign") => Some(Passes::Extended),
+        _ => None,
+    }
 }
 
 /// What an import of a module that passes things on is.
@@ -107,6 +112,27 @@ pub(super) fn toolbox(module: &str, name: &str) -> Value {
     }
 }
 
+/// Whether all that a module gives are stand-ins of tests: what is made with it is no client, whatever its type says.
+pub(super) fn makes_stand_ins(module: &str) -> bool {
+    matches!(
+        module,
+        "jest-mock-extended"
+            | "vitest-mock-extended"
+            | "@golevelup/ts-jest"
+            | "@golevelup/ts-vitest"
+            | "ts-mockito"
+            | "ts-auto-mock"
+            | "moq.ts"
+            | "typemoq"
+            | "sinon"
+            | "testdouble"
+            | "substitute"
+            | "@fluffy-spoon/substitute"
+            | "strong-mock"
+            | "jest-mock"
+    )
+}
+
 impl Evaluator<'_, '_> {
     /// What a call of such a function gives.
     pub(super) fn passed_on(&mut self, passes: Passes, file: FileId, call: ExprId) -> Value {
@@ -115,6 +141,11 @@ impl Evaluator<'_, '_> {
         let given = self.expr(file, first.value);
         let (place, value) = match passes {
             Passes::Itself => return given,
+            Passes::Extended => {
+                let is_literal =
+                    |value: &Value| matches!(value, Value::Object(..) | Value::List(..) | Value::Global(_));
+                return if given.alternatives().iter().any(is_literal) { Value::Unknown } else { given };
+            }
             Passes::Result => return self.result_of(&given),
             Passes::Held(place) => (place, given),
             Passes::Computed(place) => (place, self.result_of(&given)),

@@ -96,7 +96,18 @@ impl Evaluator<'_, '_> {
         if hidden && package.client_options.spoken_elsewhere {
             return Host::Hidden;
         }
+        if !package.client_options.any_host && self.is_fetched_elsewhere(package, file, options) {
+            return Host::Hidden;
+        }
         Host::Own
+    }
+
+    /// Whether a function that makes the client's requests may send them somewhere else.
+    fn is_fetched_elsewhere(&mut self, package: &Package, file: FileId, options: ExprId) -> bool {
+        package.client_options.fetch.iter().any(|key| {
+            let found = self.options(file, options, key);
+            !found.may_be_absent && found.values.iter().any(|(there, value)| self.may_redirect(*there, *value))
+        })
     }
 
     /// Whether an option may be left out (`process.env.URL || undefined`): then the package's own default is provable.

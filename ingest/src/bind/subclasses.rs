@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
+use crate::catalog::ClientOptions;
 use crate::parse::{ClassId, Expr, ExprId, MemberKind};
 
 impl Evaluator<'_, '_> {
@@ -18,12 +19,34 @@ impl Evaluator<'_, '_> {
             let is_hidden = call.is_none() && options.spoken_elsewhere;
             if let Some(client) = vendor.client
                 && !options.any_host
-                && (is_hidden || options.base_url.iter().any(|name| self.has_field(file, class, name)))
+                && (is_hidden || self.sends_elsewhere(options, file, class))
             {
                 self.clients.hide(client);
             }
         }
         made
+    }
+
+    /// Whether a class says its own address, or has something in the place of what makes its requests.
+    fn sends_elsewhere(&mut self, options: &ClientOptions, file: FileId, class: ClassId) -> bool {
+        let parsed = self.world.file(file).parsed;
+        let Some(it) = parsed.classes.get(class as usize) else { return false };
+        if options.base_url.iter().any(|name| self.has_field(file, class, name)) {
+            return true;
+        }
+        it.members.iter().filter(|member| !member.is_static).any(|member| {
+            let name = parsed.name(member.name);
+            match member.kind {
+                MemberKind::Getter(_) => options.base_url.iter().any(|key| key == name),
+                MemberKind::Method(function) => {
+                    options.requests.iter().any(|key| key == name) && !self.hands_on(file, function, 0)
+                }
+                MemberKind::Field(_, value) => {
+                    options.requests.iter().any(|key| key == name)
+                        && value.is_none_or(|value| self.may_redirect(file, value))
+                }
+            }
+        })
     }
 
     /// A member that a class has of the one that it extends, where that is given what it holds: of several classes that

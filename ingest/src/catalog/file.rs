@@ -131,6 +131,10 @@ pub(super) struct ClientOptionsFile {
     #[serde(default)]
     pub(super) spoken_elsewhere: bool,
     #[serde(default)]
+    pub(super) fetch: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) requests: Vec<String>,
+    #[serde(default)]
     pub(super) api_version: Option<String>,
     #[serde(default)]
     pub(super) api_version_default: Option<String>,

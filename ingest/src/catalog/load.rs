@@ -365,6 +365,8 @@ fn fill(
         base_url: given.client_options.base_url,
         any_host: given.client_options.any_host,
         spoken_elsewhere: given.client_options.spoken_elsewhere,
+        fetch: given.client_options.fetch.clone().unwrap_or_else(|| vec!["fetch".to_owned()]),
+        requests: given.client_options.requests.clone(),
         api_version: given.client_options.api_version,
         api_version_default: given.client_options.api_version_default.unwrap_or_else(|| "unknown".to_owned()),
     };

@@ -165,6 +165,10 @@ pub struct ClientOptions {
     /// Whether servers of others speak the vendor's API, so that clients are pointed at them as a matter of course: then
     /// options that are not shown may do so.
     pub spoken_elsewhere: bool,
+    /// Keys of functions that make the client's requests in the place of the package's own.
+    pub fetch: Vec<String>,
+    /// Methods of the client through which its requests go: something else in their place may send those anywhere.
+    pub requests: Vec<String>,
     /// Key that pins the API version.
     pub api_version: Option<String>,
     /// What an API version that is not given means: `sdk_default`, `account_default` or `unknown`.

@@ -1,17 +1,16 @@
 //! Expressions: what a value is made of, as far as a client, a URL or an argument's keys can pass through it.
 
 use oxc_ast::ast::{
-    Argument as AstArgument, ArrayExpressionElement, AssignmentExpression, AssignmentOperator, AssignmentTarget,
-    BinaryOperator, CallExpression, ChainElement, Expression, IdentifierReference, LogicalOperator, MemberExpression,
-    NewExpression, ObjectExpression, ObjectPropertyKind, PropertyKey, PropertyKind, TSType, TSTypeName,
-    TemplateLiteral,
+    Argument as AstArgument, ArrayExpressionElement, BinaryOperator, CallExpression, ChainElement, Expression,
+    IdentifierReference, LogicalOperator, MemberExpression, NewExpression, ObjectExpression, ObjectPropertyKind,
+    PropertyKey, PropertyKind, TSType, TSTypeName, TemplateLiteral,
 };
 use oxc_ast_visit::walk;
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::node::NodeId;
 
 use super::declare::bare;
-use super::facts::{Argument, CallFact, Expr, ExprId, Name, Origin, Property, TextPart, TypeId, Write};
+use super::facts::{Argument, CallFact, Expr, ExprId, Name, Origin, Property, TextPart, TypeId};
 use super::lower::{Lower, This, UNKNOWN};
 use super::{text, uses};
 
@@ -219,12 +218,12 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    fn cast_to(&mut self, value: ExprId, ty: TypeId) -> ExprId {
+    pub(super) fn cast_to(&mut self, value: ExprId, ty: TypeId) -> ExprId {
         self.expect_type(value, Some(ty));
         self.add(Expr::Cast(value, ty))
     }
 
-    fn member(&mut self, it: &MemberExpression<'a>) -> ExprId {
+    pub(super) fn member(&mut self, it: &MemberExpression<'a>) -> ExprId {
         match it {
             MemberExpression::StaticMemberExpression(it) => {
                 let object = self.lower(&it.object);
@@ -238,8 +237,8 @@ impl<'a> Lower<'_, 'a> {
             }
             MemberExpression::ComputedMemberExpression(it) => {
                 let object = self.lower(&it.object);
-                if let Expression::StringLiteral(key) = &it.expression {
-                    let name = self.name(&key.value);
+                if let Some(key) = self.key_of(&it.expression) {
+                    let name = self.name(&key);
                     return self.add(Expr::Member(object, name));
                 }
                 self.lower(&it.expression);
@@ -280,6 +279,7 @@ impl<'a> Lower<'_, 'a> {
             let name = self.name(&key.value);
             arguments[0].value = self.add(Expr::Text(name, digest));
         }
+        self.assigned_by_call(it, callee, &arguments);
         let expr = self.add(Expr::Call { call, callee, arguments, construct: false });
         self.out.calls[call as usize].expr = expr;
         expr
@@ -375,85 +375,14 @@ impl<'a> Lower<'_, 'a> {
             PropertyKey::StringLiteral(it) => Some(self.name(&it.value)),
             PropertyKey::NumericLiteral(_) => None,
             other => {
-                if let Some(it) = other.as_expression() {
-                    self.lower(it);
+                let it = other.as_expression()?;
+                if let Some(key) = self.key_of(it) {
+                    return Some(self.name(&key));
                 }
+                self.lower(it);
                 None
             }
         }
-    }
-
-    fn assignment(&mut self, it: &AssignmentExpression<'a>) -> ExprId {
-        if let Some(value) = self.export_assignment(it) {
-            return value;
-        }
-        let doc = self.doc;
-        // `url = url + more`
-        let added = match (&it.left, &it.right) {
-            (AssignmentTarget::AssignmentTargetIdentifier(target), Expression::BinaryExpression(sum))
-                if it.operator == AssignmentOperator::Assign && sum.operator == BinaryOperator::Addition =>
-            {
-                matches!(&sum.left, Expression::Identifier(left) if left.name == target.name).then_some(&sum.right)
-            }
-            _ => None,
-        };
-        let mut value = if it.operator.is_logical() {
-            self.perhaps(|this| this.lower(&it.right))
-        } else {
-            self.lower(added.unwrap_or(&it.right))
-        };
-        // `/** @type {Stripe} */ this.stripe = …`
-        if let Some(ty) = self.type_of_doc(doc) {
-            value = self.cast_to(value, ty);
-        }
-        let appends = it.operator == AssignmentOperator::Addition || added.is_some();
-        match &it.left {
-            AssignmentTarget::AssignmentTargetIdentifier(target) => {
-                let Some(binding) = self.reference(target) else {
-                    let name = self.name(&target.name);
-                    let target = self.add(Expr::Global(name));
-                    self.out.written.push((target, Write { value, appends, certain: false, fallback: false }));
-                    return value;
-                };
-                let certain = self.is_certain(binding) && !it.operator.is_logical();
-                self.out.bindings[binding as usize].writes.push(Write { value, appends, certain, fallback: false });
-                if it.operator.is_logical() {
-                    let before = self.add(Expr::Binding(binding));
-                    return self.add(Expr::Either(before, value));
-                }
-            }
-            target => match target.as_member_expression() {
-                Some(member) => {
-                    let target = self.member(member);
-                    self.assigned_member(target, value, it.operator);
-                    if it.operator.is_logical() {
-                        return self.add(Expr::Either(target, value));
-                    }
-                }
-                None => walk::walk_assignment_target(self, target),
-            },
-        }
-        value
-    }
-
-    fn assigned_member(&mut self, target: ExprId, value: ExprId, operator: AssignmentOperator) {
-        let appends = operator == AssignmentOperator::Addition;
-        let object = match *self.out.expr(target) {
-            Expr::Member(object, name) => {
-                if let Expr::This(Some(class)) = *self.out.expr(object) {
-                    self.out.classes[class as usize].assigned.push((name, value));
-                    return;
-                }
-                object
-            }
-            Expr::Index(object) => object,
-            _ => return,
-        };
-        let certain = match *self.out.expr(object) {
-            Expr::Binding(binding) => self.is_certain(binding) && !operator.is_logical(),
-            _ => false,
-        };
-        self.out.written.push((target, Write { value, appends, certain, fallback: false }));
     }
 }
 

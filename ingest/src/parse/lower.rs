@@ -254,7 +254,12 @@ impl<'a> Visit<'a> for Lower<'_, 'a> {
     }
 
     fn visit_for_in_statement(&mut self, it: &ForInStatement<'a>) {
-        self.perhaps(|this| walk::walk_for_in_statement(this, it));
+        self.perhaps(|this| {
+            if let Some(target) = it.left.as_assignment_target() {
+                this.assign(target, UNKNOWN);
+            }
+            walk::walk_for_in_statement(this, it);
+        });
     }
 
     fn visit_switch_case(&mut self, it: &SwitchCase<'a>) {
@@ -286,7 +291,12 @@ impl<'a> Visit<'a> for Lower<'_, 'a> {
                         this.bind(&declarator.id, &Origin::Value(list, vec![Step::Item]));
                     }
                 }
-                other => walk::walk_for_statement_left(this, other),
+                left => {
+                    if let Some(target) = left.as_assignment_target() {
+                        let item = this.add(Expr::Index(list));
+                        this.assign(target, item);
+                    }
+                }
             }
             this.visit_statement(&it.body);
         });

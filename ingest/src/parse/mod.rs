@@ -3,15 +3,19 @@
 //! oxc recurses, so hostile input can overflow any stack: callers run [`parse`] in a child process, on a thread with
 //! a large stack, and treat its death as a finding about the file. Nothing here tries to bound the parsers themselves.
 
+mod assign;
 mod blocks;
+mod classes;
 mod declare;
 mod expressions;
 mod facts;
 mod fallback;
+mod functions;
 mod implicit;
 mod jsdoc;
 mod lower;
 mod modules;
+mod named_types;
 mod names;
 mod nodes;
 mod positions;
