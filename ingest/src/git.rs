@@ -1,333 +1,239 @@
-//! Getting a repository: its newest commit only, bare, read-only, over https and nothing else.
+//! Getting a repository: the commits that are asked for, bare, read-only, over https and nothing else.
+//!
+//! Nothing of the user, the system or the environment configures it; nothing that was fetched is run, or written as a
+//! file of its own: no work tree, no hooks, no submodules, no filters.
 
+mod answer;
+mod bounded;
+mod mirror;
+mod pack;
+mod remote;
+#[cfg(test)]
+mod tests;
 mod url;
+mod wanted;
+mod watch;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-use gix::bstr::ByteSlice;
+use gix::ObjectId;
 use sync_core::text::shown;
 
+pub use answer::{
+    Credential, Fault, FaultCode, FetchAnswer, FetchLimits, FetchRequest, Fetched, Head, LeftOut, Network, Proxy,
+};
+pub use mirror::{Held, current, hold, last_head, remove};
 pub use url::{RemoteUrl, UrlError, repository_name};
+pub use watch::size_of;
 
+use self::mirror::{Heads, Mirror};
+use self::remote::Remote;
+use self::wanted::{Choice, Chosen, Wanted, choose};
 use crate::tree::reason;
 
-/// How often a running fetch is held against its limits.
-const WATCH: Duration = Duration::from_millis(100);
+/// Most refs of one remote that a mirror keeps.
+const MAX_KEPT: usize = 256;
 
-/// What to fetch and how much of it.
-#[derive(Debug, Clone)]
-pub struct FetchOptions {
-    /// Branch, tag or full commit id; by default what `HEAD` names there.
-    pub rev: Option<String>,
-    /// Largest repository, in bytes on disk.
-    pub max_bytes: u64,
-    /// Longest fetch.
-    pub max_time: Duration,
-}
-
-impl Default for FetchOptions {
-    fn default() -> Self {
-        Self { rev: None, max_bytes: 2 << 30, max_time: Duration::from_mins(5) }
-    }
-}
-
-/// What was fetched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
-    /// Commit id in hexadecimal.
-    pub commit: String,
-    /// Branch that the commit is of, unless a commit id or a tag was asked for.
-    pub branch: Option<String>,
-}
-
-/// A fetch that did not succeed; nothing of it is left.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// The revision is no name or id that can be fetched.
-    #[error("`{0}` is no branch, tag or full commit id")]
-    Revision(String),
-    /// The destination cannot be written.
-    #[error("`{path}` cannot be written: {source}")]
-    Destination {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The remote refused, is not there, or sent something wrong.
-    #[error("`{url}` could not be fetched: {reason}")]
-    Remote {
-        /// From where.
-        url: String,
-        /// Why.
-        reason: String,
-    },
-    /// Beyond [`FetchOptions::max_bytes`].
-    #[error("`{url}` is larger than {limit} bytes (too_large)")]
-    TooLarge {
-        /// From where.
-        url: String,
-        /// The limit.
-        limit: u64,
-    },
-    /// Beyond [`FetchOptions::max_time`].
-    #[error("`{url}` was not fetched within {seconds} s (timeout)")]
-    Timeout {
-        /// From where.
-        url: String,
-        /// The limit.
-        seconds: u64,
-    },
-}
-
-impl FetchError {
-    /// What to do about it.
-    pub const fn next_step(&self) -> &'static str {
-        match self {
-            Self::Revision(_) => "give a branch, a tag, or all 40 digits of a commit id",
-            Self::Destination { .. } => "check the folder's permissions and free space",
-            Self::Remote { .. } => "check the address in a browser; a private repository needs a credential",
-            Self::TooLarge { .. } => "clone it by other means and give the path of the clone",
-            Self::Timeout { .. } => "try again later, or clone it by other means and give the path of the clone",
-        }
-    }
-}
-
-/// Fetches one commit into a bare repository at `destination`, which is replaced as a whole once the fetch has
-/// succeeded. At most one fetch into a destination may run at a time: what an interrupted one left is removed.
+/// Lists the heads that are asked for and, where there is a mirror, brings them there: only what is new since the last
+/// time, each commit without its history. A mirror is made anew where it is damaged or worn.
 ///
-/// Nothing of the user, the system or the environment configures it, no protocol but the address's own is possible
-/// (redirects included), and nothing that was fetched is run or written as a file.
-pub fn fetch_bare(url: &RemoteUrl, destination: &Path, options: &FetchOptions) -> Result<Fetched, FetchError> {
-    let unwritable = |source| FetchError::Destination { path: destination.to_owned(), source };
-    let fresh = beside(destination, "fetching");
-    remove(&fresh).map_err(unwritable)?;
-    if let Some(parent) = destination.parent() {
-        fs::create_dir_all(parent).map_err(unwritable)?;
+/// May be killed at any time; several at once on one mirror follow one another. After [`FaultCode::Timeout`] and
+/// [`FaultCode::TooLarge`] a thread may be left that waits for the remote: the caller should be a process that ends.
+pub fn fetch(request: &FetchRequest) -> Result<Fetched, Fault> {
+    let url = RemoteUrl::local(&request.url).map_err(|error| Fault::new(FaultCode::Refused, error.to_string()))?;
+    let wanted = request.refs.iter().map(|text| Ok((text.clone(), Wanted::parse(text)?)));
+    let wanted = wanted.collect::<Result<Vec<_>, Fault>>()?;
+    if wanted.is_empty() {
+        return Err(Fault::new(FaultCode::Refused, "no ref is named"));
     }
-    let fetched = watched(url, &fresh, options, |interrupt| fetch(url, &fresh, options, interrupt));
-    let fetched = fetched.and_then(|fetched| {
-        replace(&fresh, destination).map_err(unwritable)?;
+    let run = Run { url, wanted, request: request.clone() };
+    let written = || request.mirror.as_deref().map(mirror::largest).unwrap_or_default();
+    watch::watched(&request.url, written, &request.limits, move |interrupt| run.run(interrupt))
+}
+
+struct Run {
+    url: RemoteUrl,
+    wanted: Vec<(String, Wanted)>,
+    request: FetchRequest,
+}
+
+impl Run {
+    fn run(&self, interrupt: &AtomicBool) -> Result<Fetched, Fault> {
+        let mirror = self.request.mirror.as_deref().map(|folder| self.written(Mirror::lock(folder))).transpose()?;
+        let mut remote = self.connect()?;
+        let kinds: Vec<_> = self.wanted.iter().map(|(_, wanted)| wanted.clone()).collect();
+        let listed = remote.refs(&kinds, &self.request.limits)?;
+        let choice = choose(&self.wanted, &listed, self.request.limits.refs);
+        let mut fetched =
+            Fetched { missing: choice.missing.clone(), left_out: choice.left_out.clone(), ..Fetched::default() };
+        if choice.chosen.is_empty() && kinds.contains(&Wanted::Head) {
+            let branches = [Wanted::Pattern("*".to_owned())];
+            fetched.empty = remote.refs(&branches, &self.request.limits)?.iter().all(|one| one.unpack().1.is_none());
+        }
+        match mirror {
+            None => fetched.heads = choice.chosen.iter().map(|chosen| head(chosen, chosen.commit, None)).collect(),
+            Some(mirror) => self.bring(&mirror, &mut remote, &choice, &mut fetched, interrupt)?,
+        }
+        fetched.bytes = remote.meter.read();
         Ok(fetched)
-    });
-    if fetched.is_err() {
-        // The error that is reported says more than one of cleaning up.
-        let _ = remove(&fresh);
     }
-    fetched
-}
 
-fn fetch(
-    url: &RemoteUrl,
-    folder: &Path,
-    options: &FetchOptions,
-    interrupt: &AtomicBool,
-) -> Result<Fetched, FetchError> {
-    let failed = |reason: String| FetchError::Remote { url: url.to_string(), reason };
-    let isolated = gix::open::Options::isolated().with(gix::sec::Trust::Full).config_overrides([
-        "protocol.allow=never".to_owned(),
-        format!("protocol.{}.allow=always", url.scheme()),
-        "credential.helper=".to_owned(),
-    ]);
-    let mut prepared = gix::clone::PrepareFetch::new(
-        url.as_str(),
-        folder,
-        gix::create::Kind::Bare,
-        gix::create::Options::default(),
-        isolated,
-    )
-    .map_err(|error| failed(reason(&error)))?
-    .with_shallow(gix::remote::fetch::Shallow::DepthAtRemote(std::num::NonZeroU32::MIN))
-    .configure_remote(|remote| Ok(remote.with_fetch_tags(gix::remote::fetch::Tags::None)));
-    let rev = options.rev.as_deref().filter(|rev| *rev != "HEAD");
-    let bad_rev = |rev: &str| FetchError::Revision(shown(rev, 100));
-    if let Some(rev) = rev {
-        prepared = if is_commit_id(rev) {
-            prepared.with_revision(Some(rev)).map_err(|_| bad_rev(rev))?
-        } else {
-            prepared.with_ref_name(Some(rev)).map_err(|_| bad_rev(rev))?
-        };
+    fn connect(&self) -> Result<Remote, Fault> {
+        let FetchRequest { credential, proxy, limits, .. } = &self.request;
+        Remote::connect(&self.url, credential.as_ref(), proxy.as_ref(), limits)
     }
-    let (repository, _) =
-        prepared.fetch_only(gix::progress::Discard, interrupt).map_err(|error| failed(reason(&error)))?;
-    let commit = repository
-        .head_id()
-        .map_err(|_| failed("it has no commit there; it may be empty".to_owned()))?
-        .object()
-        .and_then(gix::Object::peel_to_commit)
-        .map_err(|error| failed(reason(&error)))?;
-    let head = repository.head_name().map_err(|error| failed(reason(&error)))?;
-    let branch = head.and_then(|name| {
-        name.as_bstr().strip_prefix(b"refs/heads/".as_slice()).map(|name| name.to_str_lossy().into_owned())
-    });
-    Ok(Fetched { commit: commit.id.to_hex().to_string(), branch })
-}
 
-/// Runs a fetch with somebody watching its time and what it has written.
-fn watched(
-    url: &RemoteUrl,
-    folder: &Path,
-    options: &FetchOptions,
-    run: impl FnOnce(&AtomicBool) -> Result<Fetched, FetchError>,
-) -> Result<Fetched, FetchError> {
-    let interrupt = AtomicBool::new(false);
-    let done = (Mutex::new(false), Condvar::new());
-    let started = Instant::now();
-    let limit = |is_late: bool| {
-        if is_late {
-            return FetchError::Timeout { url: url.to_string(), seconds: options.max_time.as_secs() };
-        }
-        FetchError::TooLarge { url: url.to_string(), limit: options.max_bytes }
-    };
-    let (exceeded, result) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            let mut is_done = done.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            while !*is_done {
-                is_done = match done.1.wait_timeout(is_done, WATCH) {
-                    Ok((is_done, _)) => is_done,
-                    Err(poisoned) => poisoned.into_inner().0,
-                };
-                let is_late = started.elapsed() > options.max_time;
-                if is_late || size_of(folder) > options.max_bytes {
-                    interrupt.store(true, Ordering::Relaxed);
-                    return Some(limit(is_late));
+    /// Brings what was chosen into the repository that is there, or else into a new one.
+    fn bring(
+        &self,
+        mirror: &Mirror,
+        remote: &mut Remote,
+        choice: &Choice,
+        fetched: &mut Fetched,
+        interrupt: &AtomicBool,
+    ) -> Result<(), Fault> {
+        self.written(mirror.clear())?;
+        if let Some(repository) = mirror.current().filter(|path| !self.request.fresh && self.is_good(path)) {
+            match self.bring_into(&repository, remote, choice, fetched, interrupt) {
+                Ok(()) => return Ok(()),
+                // It may be the repository here that is at fault, so it is tried once more without it.
+                Err(Fault { code: FaultCode::Protocol | FaultCode::Disk, what }) => {
+                    tracing::debug!(what, "a mirror is made anew");
+                    *remote = self.connect()?;
                 }
+                Err(fault) => return Err(fault),
             }
-            None
+        }
+        if choice.chosen.is_empty() {
+            return Ok(());
+        }
+        let fresh = self.written(mirror.begin())?;
+        let made = self.create(&fresh).and_then(|()| self.bring_into(&fresh, remote, choice, fetched, interrupt));
+        // What was written since it was last looked at counts too.
+        let made = made.and_then(|()| match size_of(&fresh) {
+            size if size > self.request.limits.bytes => Err(watch::too_large(&self.request.url, &self.request.limits)),
+            _ => Ok(()),
         });
-        let result = run(&interrupt);
-        *done.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = true;
-        done.1.notify_all();
-        (watcher.join().ok().flatten(), result)
-    });
-    // What was written since the watcher's last look counts too.
-    let exceeded = exceeded.or_else(|| (size_of(folder) > options.max_bytes).then(|| limit(false)));
-    exceeded.map_or(result, Err)
-}
+        if let Err(fault) = made {
+            // The fault that is reported says more than one of clearing up.
+            let _ = fs::remove_dir_all(&fresh);
+            return Err(fault);
+        }
+        fetched.repository = Some(self.written(mirror.finish(&fresh))?);
+        // What is still read from stays until the next time.
+        self.written(mirror.clear())
+    }
 
-/// Bytes of the files below a folder, links not followed; what vanishes meanwhile counts nothing.
-fn size_of(folder: &Path) -> u64 {
-    let mut total = 0;
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
-                Ok(metadata) => total += metadata.len(),
-                Err(_) => {}
+    fn is_good(&self, repository: &Path) -> bool {
+        let is_small = size_of(repository) <= self.request.limits.bytes / 4 * 3;
+        is_small && !mirror::is_worn(repository) && mirror::sweep(repository).is_ok()
+    }
+
+    fn create(&self, folder: &Path) -> Result<(), Fault> {
+        let made = gix::ThreadSafeRepository::init_opts(
+            folder,
+            gix::create::Kind::Bare,
+            gix::create::Options::default(),
+            isolated(),
+        );
+        made.map_err(|error| self.unwritable(&reason(&error)))?;
+        // Samples that nobody runs.
+        self.written(fs::remove_dir_all(folder.join("hooks")).or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        }))
+    }
+
+    fn bring_into(
+        &self,
+        path: &Path,
+        remote: &mut Remote,
+        choice: &Choice,
+        fetched: &mut Fetched,
+        interrupt: &AtomicBool,
+    ) -> Result<(), Fault> {
+        let limits = &self.request.limits;
+        let damaged = |error: &gix::Error| self.unwritable(&reason(error));
+        let repository = gix::ThreadSafeRepository::open_opts(path, isolated()).map_err(|error| damaged(&error))?;
+        let repository = repository.to_thread_local();
+        let mut heads = Heads::read(path);
+        let haves = whole(&repository, &heads);
+        let wants: BTreeSet<ObjectId> =
+            choice.chosen.iter().filter(|one| !haves.contains(&one.commit)).map(|one| one.id).collect();
+        if !wants.is_empty() {
+            let (wants, haves): (Vec<_>, Vec<_>) = (wants.into_iter().collect(), haves.into_iter().collect());
+            forget_boundary(&repository, &haves).map_err(|error| self.unwritable(&error.to_string()))?;
+            remote.meter.allow(limits.bytes);
+            pack::receive(remote, &repository, &wants, &haves, limits, interrupt)
+                .map_err(|error| remote.fault(limits, &error))?;
+        }
+        let (mut found, mut no_commits) = (Vec::new(), Vec::new());
+        for chosen in &choice.chosen {
+            // Where the commit was here already, the tag that names it was not asked for.
+            let object = repository.find_object(chosen.id).or_else(|_| repository.find_object(chosen.commit));
+            let Ok(object) = object else {
+                let what = format!("`{}` did not send `{}`", self.url, shown(&chosen.name, 100));
+                return Err(Fault::new(FaultCode::Protocol, what));
+            };
+            match object.peel_to_commit() {
+                Ok(commit) => {
+                    let time = commit.time().map(|time| time.seconds).unwrap_or_default();
+                    found.push(head(chosen, commit.id, Some(time)));
+                }
+                Err(_) => no_commits.push(LeftOut { name: shown(&chosen.name, 100), reason: "no_commit".to_owned() }),
             }
         }
+        heads.note(&found, &choice.missing, MAX_KEPT);
+        self.written(heads.write(path))?;
+        fetched.repository = Some(path.to_owned());
+        fetched.heads = found;
+        fetched.left_out.extend(no_commits);
+        Ok(())
     }
-    total
-}
 
-fn replace(fresh: &Path, destination: &Path) -> io::Result<()> {
-    let old = beside(destination, "replaced");
-    remove(&old)?;
-    match fs::rename(destination, &old) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    fn written<T>(&self, result: std::io::Result<T>) -> Result<T, Fault> {
+        result.map_err(|error| self.unwritable(&error.to_string()))
     }
-    fs::rename(fresh, destination)?;
-    remove(&old)
-}
 
-fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    fn unwritable(&self, reason: &str) -> Fault {
+        let mirror = self.request.mirror.as_deref().unwrap_or(Path::new("")).display();
+        Fault::new(FaultCode::Disk, format!("the mirror `{mirror}` cannot be written: {reason}"))
     }
 }
 
-fn beside(destination: &Path, suffix: &str) -> PathBuf {
-    let mut name = destination.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(suffix);
-    destination.with_file_name(name)
+fn head(chosen: &Chosen, commit: ObjectId, committed_at: Option<i64>) -> Head {
+    Head {
+        asked: chosen.asked.clone(),
+        name: chosen.name.clone(),
+        branch: chosen.branch.clone(),
+        commit: commit.to_hex().to_string(),
+        committed_at,
+    }
 }
 
-fn is_commit_id(rev: &str) -> bool {
-    rev.len() == 40 && rev.bytes().all(|byte| byte.is_ascii_hexdigit())
+/// Commits that a repository has with their trees.
+fn whole(repository: &gix::Repository, heads: &Heads) -> BTreeSet<ObjectId> {
+    let is_whole = |id: &ObjectId| {
+        let commit = repository.find_commit(*id).ok();
+        commit.and_then(|commit| commit.tree_id().ok()).is_some_and(|tree| repository.find_tree(tree).is_ok())
+    };
+    heads.commits().filter_map(|text| ObjectId::from_hex(text.as_bytes()).ok()).filter(is_whole).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    fn git(folder: &Path, args: &[&str]) -> String {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=trunk"])
-            .args(args)
-            .current_dir(folder)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+/// The boundary of what is here is told to the remote, so only what is offered to it stays in it.
+fn forget_boundary(repository: &gix::Repository, haves: &[ObjectId]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut file = tempfile::NamedTempFile::new_in(repository.path())?;
+    for have in haves {
+        writeln!(file, "{}", have.to_hex())?;
     }
+    file.persist(repository.path().join("shallow")).map(drop).map_err(|error| error.error)
+}
 
-    /// A repository with two commits and a tag on the first.
-    fn remote() -> (tempfile::TempDir, RemoteUrl) {
-        let folder = tempfile::tempdir().unwrap();
-        git(folder.path(), &["init", "-q"]);
-        for name in ["a.ts", "b.ts"] {
-            fs::write(folder.path().join(name), "export {}\n").unwrap();
-            git(folder.path(), &["add", "."]);
-            git(folder.path(), &["commit", "-qm", name]);
-            git(folder.path(), &["tag", &format!("v-{name}")]);
-        }
-        let url = RemoteUrl::local(&format!("file://{}", folder.path().display())).unwrap();
-        (folder, url)
-    }
-
-    #[test]
-    fn the_newest_commit_alone_is_fetched_and_replaces_what_was_there() {
-        let (source, url) = remote();
-        let target = tempfile::tempdir().unwrap();
-        let destination = target.path().join("mirror/acme");
-        for _ in 0..2 {
-            let fetched = fetch_bare(&url, &destination, &FetchOptions::default()).unwrap();
-            assert_eq!(fetched.commit, git(source.path(), &["rev-parse", "HEAD"]));
-            assert_eq!(fetched.branch.as_deref(), Some("trunk"));
-        }
-        assert_eq!(git(&destination, &["rev-list", "--all", "--count"]), "1");
-        assert_eq!(git(&destination, &["rev-parse", "--is-bare-repository"]), "true");
-        assert!(!destination.join("b.ts").exists(), "no work tree");
-        assert_eq!(fs::read_dir(destination.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
-    }
-
-    #[test]
-    fn a_tag_and_a_commit_can_be_asked_for_and_what_is_not_there_is_an_error_that_leaves_nothing() {
-        let (source, url) = remote();
-        let first = git(source.path(), &["rev-parse", "HEAD~1"]);
-        let target = tempfile::tempdir().unwrap();
-        let destination = target.path().join("mirror");
-        let at = |rev: &str| FetchOptions { rev: Some(rev.to_owned()), ..FetchOptions::default() };
-        assert_eq!(fetch_bare(&url, &destination, &at("v-a.ts")).unwrap().commit, first);
-        fs::remove_dir_all(&destination).unwrap();
-        for rev in ["absent", &"0".repeat(40), "..", "-x", "a b"] {
-            let error = fetch_bare(&url, &destination, &at(rev)).unwrap_err();
-            assert!(matches!(error, FetchError::Remote { .. } | FetchError::Revision(_)), "{rev}: {error}");
-            assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0, "{rev}");
-        }
-    }
-
-    #[test]
-    fn a_fetch_ends_at_its_limits() {
-        let (_source, url) = remote();
-        let target = tempfile::tempdir().unwrap();
-        let options = FetchOptions { max_bytes: 10, ..FetchOptions::default() };
-        let error = fetch_bare(&url, &target.path().join("mirror"), &options).unwrap_err();
-        assert!(matches!(error, FetchError::TooLarge { limit: 10, .. }), "{error}");
-        assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
-    }
+/// Nothing of the user, the system or the environment is read.
+fn isolated() -> gix::open::Options {
+    gix::open::Options::isolated().with(gix::sec::Trust::Full)
 }

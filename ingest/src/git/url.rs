@@ -1,5 +1,6 @@
 //! Addresses of repositories, believed only after they were looked at.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use sync_core::address::is_public;
@@ -31,12 +32,20 @@ impl UrlError {
 impl RemoteUrl {
     /// An address that anyone may have given: https to a public host, without credentials.
     pub fn public(text: &str) -> Result<Self, UrlError> {
+        Self::admitted(text, &BTreeSet::new())
+    }
+
+    /// As [`RemoteUrl::public`], and also https to hosts that the operator lists: those that a private network has.
+    pub fn admitted(text: &str, private_hosts: &BTreeSet<String>) -> Result<Self, UrlError> {
         let refused = |reason| UrlError { url: without_secrets(text), reason };
         let url = parse(text).map_err(refused)?;
         if url.scheme() != "https" {
             return Err(refused("only https is fetched from"));
         }
         match url.host() {
+            Some(_) if url.host_str().is_some_and(|host| private_hosts.contains(host.trim_end_matches('.'))) => {
+                Ok(Self(url))
+            }
             Some(Host::Domain(name)) if is_local_name(name) => Err(refused("its host is this machine")),
             Some(Host::Ipv4(address)) if !is_public(address.into()) => Err(refused("its host is not a public address")),
             Some(Host::Ipv6(address)) if !is_public(address.into()) => Err(refused("its host is not a public address")),
@@ -64,6 +73,11 @@ impl RemoteUrl {
     /// `https` or `file`.
     pub fn scheme(&self) -> &str {
         self.0.scheme()
+    }
+
+    /// The port: 443 where none is named, also of a file.
+    pub fn port(&self) -> u16 {
+        self.0.port_or_known_default().unwrap_or(443)
     }
 }
 
@@ -194,6 +208,14 @@ mod tests {
             let named = RemoteUrl::public(text).map(|url| repository_name(&url)).unwrap_or_default();
             assert_eq!(named, name, "{text}");
         }
+        let listed = ["git.corp".to_owned(), "10.0.0.7".to_owned(), "[fd00::7]".to_owned()].into();
+        for text in ["https://GIT.corp:8443/a", "https://git.corp./a", "https://10.0.0.7/a", "https://[fd00::7]/a"] {
+            assert!(RemoteUrl::admitted(text, &listed).is_ok(), "{text}");
+        }
+        for text in ["https://10.0.0.8/a", "http://git.corp/a", "https://u:p@git.corp/a", "https://localhost/a"] {
+            assert!(RemoteUrl::admitted(text, &listed).is_err(), "{text}");
+        }
+        assert_eq!(RemoteUrl::public("https://example.com:8443/a").unwrap().port(), 8443);
         assert_eq!(repository_name(&RemoteUrl::local("file:///srv/git/x.git").unwrap()), "srv/git/x");
         assert!(RemoteUrl::local("https://127.0.0.1/a").is_ok());
     }

@@ -1,10 +1,12 @@
 //! The repository becomes an index: fetched where it is remote, read by a child, stored, and made the one that answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 use sync_core::ids::RepositoryId;
 use sync_core::principal::Principal;
+use sync_core::text::shown;
+use sync_ingest::git::{FetchLimits, Head, Held, RemoteUrl, last_head};
 use sync_ingest::reason::told;
 use sync_store::{Index, NewRepository, Repository, RepositoryState, Store, StoreError};
 
@@ -12,8 +14,11 @@ use super::error::DevError;
 use super::source::Source;
 use super::{Start, fixture};
 use crate::jobs::child::ChildError;
+use crate::jobs::egress::{Egress, EgressPolicy};
+use crate::jobs::fetch_child::{self, FetchOrder};
 use crate::jobs::index_child::{self, IndexChildError, IndexRequest, Known};
-use crate::jobs::{fetch_child, reindex};
+use crate::jobs::mirrors::Mirrors;
+use crate::jobs::reindex;
 
 /// What a ref is called where there is no branch: a detached head, or a plain folder.
 const NO_BRANCH: &str = "HEAD";
@@ -26,10 +31,21 @@ pub(super) struct Indexed {
     pub(super) among_others: bool,
 }
 
+/// A repository on this machine.
+struct Located {
+    path: PathBuf,
+    /// What to read of it; by default its `HEAD`.
+    rev: Option<String>,
+    /// What that is called.
+    ref_name: Option<String>,
+    /// Keeps a mirror while it is read.
+    held: Option<Held>,
+}
+
 impl Start<'_> {
     /// Indexes the repository, unless it is indexed as it is.
     pub(super) async fn index(&self, store: &Store, principal: &Principal) -> Result<Indexed, DevError> {
-        let path = self.locate().await?;
+        let Located { path, rev, ref_name, held } = self.locate().await?;
         let (name, registered) = self.registered(store, principal).await?;
         let current = match &registered {
             Some(repository) => current_index(store, principal, repository, self.args.rev.as_deref()).await?,
@@ -38,16 +54,17 @@ impl Start<'_> {
         let request = IndexRequest {
             executable: self.executable.clone(),
             path,
-            // A mirror holds one commit, the one that was asked for.
-            rev: self.args.rev.clone().filter(|_| !matches!(self.source, Source::Remote(_))),
-            ref_name: self.args.rev.clone(),
+            rev,
+            ref_name,
             cache: Some(self.data.private_folder("caches")?.join(cache_name(self.source.origin().as_deref()))),
             // The built-in one is a plain folder; anything else should be a git repository.
             gate: if *self.source == Source::Fixture { "on" } else { "auto" },
             known: current.as_ref().and_then(known),
         };
         self.progress.say(&format!("indexing {name}"));
-        let made = match index_child::run(&request).await {
+        let made = index_child::run(&request).await;
+        drop(held);
+        let made = match made {
             Ok(made) => made,
             Err(error) => {
                 if let Some(repository) = &registered {
@@ -99,27 +116,60 @@ impl Start<'_> {
         tx.commit().await
     }
 
-    /// Where the repository lies on this machine.
-    async fn locate(&self) -> Result<PathBuf, DevError> {
+    /// Where the repository lies on this machine, and what of it is to be read.
+    async fn locate(&self) -> Result<Located, DevError> {
+        let here = |path| {
+            let (rev, ref_name) = (self.args.rev.clone(), self.args.rev.clone());
+            Ok(Located { path, rev, ref_name, held: None })
+        };
         match self.source {
-            Source::Folder(path) => Ok(path.clone()),
+            Source::Folder(path) => here(path.clone()),
             Source::Fixture => {
                 let folder = self.data.path("fixture");
                 fixture::write(&folder).map_err(|error| DevError::data_dir(&folder, &error))?;
-                Ok(folder)
+                here(folder)
             }
             Source::Remote(url) => {
-                let rev = self.args.rev.as_deref();
-                let mirror = self.data.private_folder("mirrors")?.join(mirror_name(url.as_str(), rev));
+                let mirror = self.data.private_folder("mirrors")?.join(mirror_name(url.as_str()));
                 self.progress.say(&format!("fetching {url}"));
-                match fetch_child::run(&self.executable, url, rev, &mirror).await {
-                    Ok(()) => {}
-                    // Without a network, the last fetch still answers.
-                    Err(error) if mirror.exists() => self.progress.say(&format!("using the last fetch: {error}")),
-                    Err(error) => return Err(child_failed(error)),
-                }
-                Ok(mirror)
+                let asked = self.args.rev.clone().unwrap_or_else(|| "HEAD".to_owned());
+                let (path, head) = self.fetched(url, &mirror, &asked).await?;
+                let held = Mirrors::hold(&path).map_err(|error| DevError::data_dir(&path, &error))?;
+                let ref_name = self.args.rev.clone().or(head.branch);
+                Ok(Located { path, rev: Some(head.commit), ref_name, held })
             }
+        }
+    }
+
+    /// The repository that holds what was asked for. Without a network, the last fetch still answers.
+    async fn fetched(&self, url: &RemoteUrl, mirror: &Path, asked: &str) -> Result<(PathBuf, Head), DevError> {
+        // Whoever starts this on a machine may name what the machine reaches.
+        let policy = EgressPolicy { any_host: true, ..EgressPolicy::default() };
+        let egress = Egress::start(policy).await.map_err(|error| {
+            DevError::failed(format!("the proxy of fetches cannot be started: {error}"), "check this user's limits")
+        })?;
+        let (refs, limits) = ([asked.to_owned()], FetchLimits::default());
+        let executable = &self.executable;
+        let order = FetchOrder { executable, url, refs: &refs, credential: None, limits };
+        let failed = match fetch_child::run(&egress, &order, mirror, false).await {
+            Ok(fetched) => match (fetched.repository, fetched.heads.into_iter().next()) {
+                (Some(repository), Some(head)) => return Ok((repository, head)),
+                _ if fetched.empty => {
+                    return Err(DevError::failed(format!("`{url}` has no commit yet"), "push one and start again"));
+                }
+                _ => {
+                    let what = format!("`{url}` has no `{}`", shown(asked, 100));
+                    return Err(DevError::failed(what, "give a branch, a tag, or all 40 digits of a commit id"));
+                }
+            },
+            Err(error) => error,
+        };
+        match last_head(mirror, asked) {
+            Some(last) => {
+                self.progress.say(&format!("using the last fetch: {failed}"));
+                Ok(last)
+            }
+            None => Err(DevError::failed(failed.to_string(), failed.next_step())),
         }
     }
 
@@ -174,9 +224,9 @@ impl Start<'_> {
     }
 }
 
-/// One mirror for each address and revision; which they are is in the registry.
-fn mirror_name(url: &str, rev: Option<&str>) -> String {
-    hex::encode(&Sha256::digest(format!("{url} {}", rev.unwrap_or_default()))[..8])
+/// One mirror for each address; which they are is in the registry.
+fn mirror_name(url: &str) -> String {
+    hex::encode(&Sha256::digest(url)[..8])
 }
 
 /// One cache for each source: what is known of one's files is not looked up for another.

@@ -1,6 +1,6 @@
 //! A command of our own as a child process, which ends with whoever asked for it.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -63,11 +63,23 @@ pub(super) fn command(executable: &Path, name: &str) -> Command {
 /// future kills the child. `name` says in errors what it does.
 pub(super) async fn run<T: Send + 'static>(
     name: &'static str,
-    mut command: Command,
+    command: Command,
     limit: Duration,
     read: impl FnOnce(ChildStdout) -> T + Send + 'static,
 ) -> Result<T, ChildError> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    run_with(name, command, Vec::new(), limit, read).await
+}
+
+/// As [`run`], with `input` on the child's stdin: what others may not see in a list of processes.
+pub(super) async fn run_with<T: Send + 'static>(
+    name: &'static str,
+    mut command: Command,
+    input: Vec<u8>,
+    limit: Duration,
+    read: impl FnOnce(ChildStdout) -> T + Send + 'static,
+) -> Result<T, ChildError> {
+    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     die_with_parent(&mut command);
     let start = |reason| ChildError::Start { name, reason };
     let running = Running::default();
@@ -79,7 +91,7 @@ pub(super) async fn run<T: Send + 'static>(
         .name("child".to_owned())
         .spawn(move || {
             // Nobody listens any more when the future was dropped; the child is then dead too.
-            let _ = done.send(start_and_read(&mut command, &running, read));
+            let _ = done.send(start_and_read(&mut command, input, &running, read));
         })
         .map_err(start)?;
     let ended = tokio::time::timeout(limit, result).await;
@@ -105,16 +117,21 @@ impl Drop for KillOnDrop {
 
 fn start_and_read<T>(
     command: &mut Command,
+    input: Vec<u8>,
     running: &Running,
     read: impl FnOnce(ChildStdout) -> T,
 ) -> io::Result<(T, ExitStatus, String)> {
     let mut child = command.spawn()?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     *running.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
     let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
         return Err(io::Error::other("its output is not connected"));
     };
     let complaints = std::thread::spawn(move || bounded(stderr));
+    if let Some(mut stdin) = stdin {
+        // A child that does not want it says so when it ends.
+        std::thread::spawn(move || stdin.write_all(&input));
+    }
     // A reader that stops early closes the pipe, and the child ends at its next write.
     let read = read(stdout);
     let status = wait(running)?;
