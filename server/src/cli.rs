@@ -29,11 +29,21 @@ const REFUSED: u8 = 3;
 
 /// Which line of your code depends on which vendor operation, and is it about to break?
 #[derive(Debug, Parser)]
-#[command(name = "syncd", version, propagate_version = true)]
+#[command(
+    name = "syncd",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 done, 1 failed, 2 bad use, 3 refused.
+Every command's --help has an example. On what deploy/dev/run started: syncd --dev audit tail --organization dev"
+)]
 struct Cli {
     /// Configuration file, over the built-in one; SYNC_… variables override both.
     #[arg(long, global = true, value_name = "FILE", env = "SYNC_CONFIG")]
     config: Option<PathBuf>,
+    /// Work on what `syncd dev` started: with the database and the keys of its usual folder, or of DIR (its --data-dir).
+    // With an equals sign only: what stands behind a space is the command.
+    #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    dev: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -41,7 +51,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Dev(DevArgs),
-    /// Serve MCP until SIGTERM or Ctrl-C; any number of these on one database.
+    /// Serve agents (/mcp), administration and the audit log (/v1) until SIGTERM or Ctrl-C; any number of these on one database.
     ///
     /// Example: SYNC_DATABASE_URL=postgres://sync_app@db/sync SYNC_SECRET_KEY_FILE=/run/secrets/sync syncd serve
     Serve,
@@ -175,6 +185,11 @@ impl From<DevError> for Failure {
 impl From<sync_store::StoreError> for Failure {
     fn from(error: sync_store::StoreError) -> Self {
         use sync_store::StoreError;
+        let text = error.to_string();
+        // What the store itself knows to do about it is more than its kind tells.
+        if let Some((what, next)) = text.split_once("; next: ") {
+            return Self::failed(what, next);
+        }
         let next = match &error {
             StoreError::Unavailable(_) => "check the database address and that the database runs",
             StoreError::Refused(_) => "run `syncd migrate`, and give `serve` the application role",
@@ -183,7 +198,7 @@ impl From<sync_store::StoreError> for Failure {
             StoreError::NotFound(_) => "check the name",
             StoreError::Bug(_) => "run `syncd migrate`; if it stays, report it",
         };
-        Self::failed(error.to_string(), next)
+        Self::failed(text, next)
     }
 }
 
@@ -203,9 +218,21 @@ pub fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let file = cli.config.as_deref();
-    let load = || Config::load(file, std::env::vars());
+    let environment: Vec<(String, String)> = match &cli.dev {
+        None => std::env::vars().collect(),
+        Some(_) if matches!(cli.command, Command::Dev(_)) => {
+            return Err(Failure::refused(
+                "`syncd dev` itself is not run with --dev",
+                "name its folder with --data-dir",
+            ));
+        }
+        Some(folder) => {
+            dev::attach(Some(folder.as_path()).filter(|path| !path.as_os_str().is_empty()), std::env::vars().collect())?
+        }
+    };
+    let load = || Config::load(file, environment.iter().cloned());
     match cli.command {
-        Command::Dev(args) => dev::run(&args, executable()?, cli.config.clone(), std::env::vars().collect())?,
+        Command::Dev(args) => dev::run(&args, executable()?, cli.config.clone(), environment)?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
         Command::Worker => runtime()?.block_on(worker::run(load()?))?,
         Command::Migrate(args) => runtime()?.block_on(migrate::run(&args, &load()?))?,
@@ -216,10 +243,10 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Issuer(command) => runtime()?.block_on(admin::issuer(&command, &load()?))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(&command, &load()?)),
         Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
-        Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, std::env::vars())?)?,
+        Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, environment)?)?,
         Command::Secrets(command) => runtime()?.block_on(secrets::run(&command, &load()?))?,
         Command::Openapi(args) => openapi::run(&args)?,
-        Command::Doctor => return runtime()?.block_on(doctor::run(file, std::env::vars())),
+        Command::Doctor => return runtime()?.block_on(doctor::run(file, environment)),
         Command::Index(args) => {
             let parse = ParseCommand { executable: executable()?, args: vec!["parse".into()] };
             return Ok(run_index(&args, parse));
@@ -270,5 +297,33 @@ mod tests {
             let help = command.clone().render_long_help().to_string();
             assert!(!leaf || help.contains("Example"), "{}: {help}", command.get_name());
         }
+    }
+
+    #[test]
+    fn a_failure_has_one_next_step() {
+        let said = |error| Failure::from(error).to_string();
+        assert_eq!(said(sync_store::StoreError::Refused("a; next: b".to_owned())), "a; next: b");
+        assert!(said(sync_store::StoreError::NotFound("token")).ends_with("; next: check the name"));
+    }
+
+    #[test]
+    fn what_has_to_be_chosen_from_is_listed() {
+        let mut cli = Cli::command();
+        cli.build();
+        let help = |path: &[&str]| {
+            let mut command = cli.clone();
+            for name in path {
+                command = command.find_subcommand(name).unwrap().clone();
+            }
+            command.render_long_help().to_string()
+        };
+        let create = help(&["token", "create"]);
+        for scope in sync_core::principal::Scope::ALL {
+            assert!(create.contains(scope.as_str()), "{scope}: {create}");
+        }
+        let top = help(&[]);
+        assert!(top.contains("Exit codes: 0 done, 1 failed, 2 bad use, 3 refused") && top.contains("--dev"), "{top}");
+        assert!(help(&["serve"]).contains("/v1"));
+        assert!(REFERENCE.contains("/v1"));
     }
 }

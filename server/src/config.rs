@@ -26,7 +26,7 @@ pub const REFERENCE: &str = include_str!("../../deploy/syncd.toml");
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Address of MCP, health and metadata.
+    /// Address of everything on HTTP.
     pub listen: SocketAddr,
     /// Origin under which clients reach the service, once known: see [`Config::public_url`].
     #[serde(rename = "public_url", deserialize_with = "optional_url")]

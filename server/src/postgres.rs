@@ -106,7 +106,7 @@ impl EmbeddedPostgres {
 
     /// Address of a database for a role; no password, since only this user reaches the socket.
     pub fn url(&self, role: &str, database: &str) -> String {
-        format!("postgres://{role}@localhost/{database}?host={}", encoded(&self.socket_dir))
+        url(&self.socket_dir, role, database)
     }
 
     /// Address for the superuser, who only makes roles and databases: see [`sync_store::create_database`].
@@ -244,6 +244,22 @@ fn clear(leftover: &Path) -> io::Result<()> {
         }
     }
     fs::remove_dir_all(leftover)
+}
+
+/// Address of a database of the server that runs on a data directory, for a role; none where none runs. For whoever did
+/// not start it.
+pub fn url_of(data_dir: &Path, role: &str, database: &str) -> Option<String> {
+    let socket_dir = socket_dir(data_dir);
+    socket_dir.exists().then(|| url(&socket_dir, role, database))
+}
+
+/// What every address of the server on a data directory holds.
+pub fn host_of(data_dir: &Path) -> String {
+    format!("host={}", encoded(&socket_dir(data_dir)))
+}
+
+fn url(socket_dir: &Path, role: &str, database: &str) -> String {
+    format!("postgres://{role}@localhost/{database}?host={}", encoded(socket_dir))
 }
 
 /// In the data directory, where nothing is left behind after a crash that the next start would not reuse; where that

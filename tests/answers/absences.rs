@@ -123,7 +123,8 @@ async fn a_vendor_without_a_feed_is_not_safe() {
     let world = World::with_billing().await;
     let answer = world.at_risk(json!({"path": "src/notify.ts"})).await;
     assert_eq!(answer["status"], "no_feed");
-    assert_eq!(answer["call_sites_checked"], 1);
+    assert_eq!((&answer["call_sites_checked"], &answer["call_sites_without_feed"]), (&json!(0), &json!(1)));
+    assert_eq!(answer["feed_fetched_at"], Value::Null);
     assert_eq!(answer["feeds"][0], json!({"vendor": "slack", "version": null, "fetched_at": null, "state": "none"}));
     assert!(answer["explanation"].as_str().unwrap().contains("does not mean safe"));
     let changed = world.changed(json!({"vendor": "slack"})).await;
@@ -131,6 +132,14 @@ async fn a_vendor_without_a_feed_is_not_safe() {
     // Where only some vendors have none, the answer stands and lists them first.
     let all = world.at_risk(json!({})).await;
     assert_eq!((all["status"].as_str(), all["feeds"][0]["state"].as_str()), (Some("ok"), Some("none")));
+    // They were not checked, which is counted and said; the age of the others is said too.
+    let stripe = world.at_risk(json!({"vendor": "stripe"})).await;
+    assert_eq!((&stripe["call_sites_without_feed"], &stripe["explanation"]), (&json!(0), &Value::Null));
+    assert_eq!(all["call_sites_checked"], stripe["call_sites_checked"]);
+    assert_eq!(all["call_sites_without_feed"], 1);
+    assert!(all["explanation"].as_str().unwrap().starts_with("1 of the call sites were not checked"), "{all}");
+    assert_eq!(all["feed_fetched_at"], stripe["feed_fetched_at"]);
+    assert!(all["feed_fetched_at"].is_string(), "{all}");
     world.end().await;
 }
 

@@ -74,6 +74,12 @@ async fn each_reason_is_in_the_snapshot_in_the_answer_and_in_what_the_command_sa
         assert_eq!(detail["files"], json!(files[..files.len().min(3)]));
         assert!(detail["next_step"].as_str().is_some_and(|next| !next.is_empty()), "{detail}");
     }
+    // What is not whole of one repository is not whole of the answer.
+    assert_eq!((&answer["partial"], &answer["partial_reasons"][0]), (&json!(true), &json!("lockfile_unreadable: 1")));
+    assert_eq!(answer["partial_reasons"].as_array().unwrap().len(), 6);
+    world.register("acme/whole", 2).await;
+    let whole = world.call(&world.asker(), "sync_repositories", json!({"repository": "acme/whole"})).await.unwrap();
+    assert_eq!((&whole["partial"], &whole["partial_reasons"]), (&json!(false), &json!([])));
     // At the default size some details may not fit; the reasons themselves are all there.
     let answer = world.call(&world.asker(), "sync_repositories", json!({})).await.unwrap();
     assert_eq!(answer["repositories"][0]["partial_reasons"], row["partial_reasons"]);

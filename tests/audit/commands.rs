@@ -1,7 +1,8 @@
 //! `syncd audit …` and `syncd migrate` as a person runs them.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use sync_core::principal::Principal;
 use sync_server::audit::heads::Heads;
@@ -174,5 +175,48 @@ fn tail_and_export_print_rows_and_are_in_the_log() {
         let key = log.keys.current();
         let expected = format!("{} ed25519 {} seals now\n", key.id(), hex::encode(key.public_key()));
         assert_eq!((text, code), (expected, Some(0)));
+    });
+}
+
+/// Following prints each row once, as it is written, and is itself written down with how many they were.
+#[test]
+fn a_log_that_is_followed_prints_each_row_once() {
+    with_database(async |database: &TestDatabase| {
+        let two = TwoOrganizations::create(&database.store).await.unwrap();
+        let log = Log::of(database, &two.alpha.principal).await;
+        let mut expected: Vec<String> = log.write(2, NOW).await.iter().map(ToString::to_string).collect();
+        log.settle().await;
+        let mut process = Command::new(env!("CARGO_BIN_EXE_syncd-under-test"))
+            .args(["audit", "tail", "--organization", "alpha", "--follow"])
+            .env("SYNC_DATABASE_URL", &database.app_url)
+            .env("SYNC_SECRET_KEY", "a key of the tests, long enough for one")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut next = || -> serde_json::Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+        let id = |row: &serde_json::Value| row["event_id"].as_str().unwrap().to_owned();
+        let mut printed: Vec<String> = (0..2).map(|_| id(&next())).collect();
+        // The look itself, and the call that follows, which has not ended.
+        let (look, following) = (next(), next());
+        assert_eq!((&look["action"], &look["outcome"]), (&"cli.audit_tail".into(), &"ok".into()));
+        assert_eq!((&following["action"], &following["outcome"]), (&"cli.audit_tail".into(), &serde_json::Value::Null));
+        for _ in 0..2 {
+            let written: Vec<String> = log.write(2, NOW).await.iter().map(ToString::to_string).collect();
+            printed.extend((0..2).map(|_| id(&next())));
+            expected.extend(written);
+        }
+        expected.sort();
+        printed.sort();
+        assert_eq!(printed, expected);
+        let pid = nix::unistd::Pid::from_raw(process.id().try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        assert!(lines.next().is_none(), "nothing is printed twice");
+        assert_eq!(process.wait().unwrap().code(), Some(0));
+        let counted: Option<i64> = sqlx::query_scalar("SELECT rows FROM sync.audit_outcomes")
+            .fetch_one(&mut database.superuser().await)
+            .await
+            .unwrap();
+        assert_eq!(counted, Some(6));
     });
 }

@@ -2,7 +2,8 @@
 
 use std::process::{Command, Output};
 
-use serde_json::json;
+use serde_json::{Value, json};
+use sync_store::NewRepository;
 use sync_tests::service::{TestService, audit_log};
 use sync_tests::{TestDatabase, with_database};
 
@@ -28,6 +29,13 @@ impl Line<'_> {
         text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
     }
 
+    /// The lines that it writes as JSON.
+    fn json(&self, arguments: &str) -> Vec<Value> {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
     /// How it ends where it does not, and what it says.
     fn bad(&self, arguments: &str) -> (i32, String) {
         let output = self.run(arguments);
@@ -41,8 +49,11 @@ impl Line<'_> {
 fn an_organization_is_administered_without_http() {
     with_database(async |database: &TestDatabase| {
         let line = Line(database);
-        line.good("organization create acme");
-        assert_eq!(line.good("organization list")[0][1..], ["acme", "active"]);
+        let made = line.good("organization create acme");
+        assert_eq!(made[0][1..], ["acme", "active"]);
+        assert_eq!(line.good("organization list"), made);
+        assert_eq!(line.bad("organization create acme").0, 3);
+        assert_eq!(line.good("organization change acme --display-name Acme")[0], ["acme", "Acme"]);
         let owner = &line.good("token create --organization acme --principal ada --scope admin")[0][0];
         let service = TestService::start(database).await;
         // The command line goes by the system's clock; what it did is past for the service.
@@ -86,18 +97,45 @@ fn an_organization_is_administered_without_http() {
 
         let plan = line.good("organization plan acme --plan team --sources 5");
         assert_eq!((plan[0].join(" "), plan[1].join(" ")), ("plan team".to_owned(), "sources 5 0".to_owned()));
-        assert!(line.good("grant list --organization acme").is_empty());
-        assert_eq!(line.bad("grant add --organization acme --member bob --repository acme/none").0, 1);
+        // Every list as JSON, with the names of its fields; siblings take the same words.
+        let members = line.json("member list -o acme --json");
+        let first = json!({ "id": members[0]["id"], "name": "ada", "kind": "user", "role": "owner", "reads": "all",
+                            "disabled_at": null, "issuer": null });
+        assert_eq!(members[0], first);
+        let tokens = line.json("token list -o acme --json");
+        assert_eq!((&tokens[0]["scopes"], &tokens[0]["expires_at"]), (&json!(["admin"]), &json!(null)));
+        let rows = line.json("organization plan acme --json");
+        assert_eq!(rows[1], json!({ "what": "sources", "limit": 5, "used": 0 }));
+        assert_eq!(line.json("organization list --json")[0]["state"], "active");
+        let token = &line.json("token create -o acme --member ada --name ci --scope graph:read --json")[0];
+        assert!(token["id"].as_str().unwrap().starts_with("tok_"));
+        assert_eq!(service.rpc(token["secret"].as_str().unwrap(), "ping", json!({})).await.status, 200);
 
+        assert!(line.good("grant list --organization acme").is_empty());
+        assert_eq!(line.bad("grant create --organization acme --member bob --repository acme/none").0, 1);
         let mut system = database.store.system("test").await.unwrap();
         let organization = system.organization_by_slug("acme").await.unwrap().unwrap().id;
         system.commit().await.unwrap();
+        let operator = sync_core::principal::Principal::service(organization, "test");
+        let id = sync_core::ids::RepositoryId::at(sync_tests::NOW);
+        let new = NewRepository { id, name: "acme/billing", provider: None, clone_url: None, default_branch: "main" };
+        let mut tx = database.store.begin_write(&operator).await.unwrap();
+        tx.register_repository(&new, sync_tests::NOW).await.unwrap();
+        tx.commit().await.unwrap();
+        let granted = line.good("grant create -o acme --member bob --repository acme/billing");
+        assert_eq!(granted[0][..2], ["bob", "acme/billing"]);
+        assert_eq!(line.good("grant add -o acme --principal bob --repository acme/billing"), granted);
+        assert!(line.good("grant delete -o acme --member bob --repository acme/billing").is_empty());
+        assert_eq!(line.bad("grant remove -o acme --member bob --repository acme/billing").0, 1);
+
         let rows = audit_log(database, organization).await;
         let written: Vec<&str> =
             rows.iter().filter(|row| row.protocol == "cli").map(|row| row.action.as_str()).collect();
         assert_eq!(
             written,
             [
+                "cli.create_organization",
+                "cli.change_organization",
                 "cli.create_token",
                 "cli.create_token",
                 "cli.create_member",
@@ -108,6 +146,10 @@ fn an_organization_is_administered_without_http() {
                 "cli.create_issuer",
                 "cli.delete_issuer",
                 "cli.set_plan",
+                "cli.create_token",
+                "cli.put_grant",
+                "cli.put_grant",
+                "cli.delete_grant",
             ]
         );
         service.stop().await;

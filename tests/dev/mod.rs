@@ -1,6 +1,7 @@
 //! `syncd dev` as a process: what a person who starts it sees, and what is left when it ends, however it ends.
 
 mod administration;
+mod attached;
 mod lifecycle;
 mod refusals;
 mod repositories;

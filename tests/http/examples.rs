@@ -44,6 +44,9 @@ fn rest(operation: Operation, things: &Things) -> Example {
     let Things { principal, token, issuer, repository, event, .. } = things;
     let (method, path, body, status, names_things) = match operation.name() {
         "rest.get_organization" => ("GET", "/v1/organization".to_owned(), None, 200, false),
+        "rest.change_organization" => {
+            ("PATCH", "/v1/organization".to_owned(), Some(json!({ "display_name": "matrix" })), 200, false)
+        }
         "rest.list_members" => ("GET", "/v1/members".to_owned(), None, 200, false),
         "rest.create_member" => {
             let name = format!("matrix-{}", principal.uuid().simple());

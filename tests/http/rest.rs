@@ -22,7 +22,7 @@ fn a_read_is_answered_and_written_down() {
         assert_eq!(
             reply.json(),
             json!({
-                "id": alpha.organization, "name": "alpha",
+                "id": alpha.organization, "name": "alpha", "display_name": null,
                 "principal": {
                     "id": alpha.id, "name": alpha.name, "kind": "user", "role": alpha.role,
                     "scopes": ["telemetry:write", "audit:read"], "reads_all": true,

@@ -94,6 +94,8 @@ policy! {
     // REST.
     /// The organization of the credential.
     GetOrganization = "rest.get_organization", [GraphRead | SourcesWrite | AuditRead | Admin], Organization;
+    /// Changes what the organization says of itself; only an owner may.
+    ChangeOrganization = "rest.change_organization", [Admin], Organization;
     /// Who asked what.
     ListAuditEvents = "rest.list_audit_events", [AuditRead], Organization;
     /// The audit log as a file.

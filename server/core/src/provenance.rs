@@ -107,7 +107,7 @@ pub struct Envelope {
     pub partial_reasons: Vec<String>,
     /// The rung of every row, where all agree.
     pub binding_source: Option<BindingSource>,
-    /// The oldest `fetched_at` of `feeds`.
+    /// The oldest `fetched_at` of `feeds`; one that was never loaded has none and is listed with the state `none`.
     #[serde(with = "crate::clock::millis::option")]
     pub feed_fetched_at: Option<OffsetDateTime>,
     /// The feeds behind the answer.
@@ -117,8 +117,8 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The oldest instant of the feeds; null when one was never loaded or there are none.
+    /// The oldest instant of the feeds that were ever loaded; null where there are none. Those that were not are listed.
     pub fn oldest(feeds: &[FeedProvenance]) -> Option<OffsetDateTime> {
-        feeds.iter().map(|feed| feed.fetched_at).collect::<Option<Vec<_>>>()?.into_iter().min()
+        feeds.iter().filter_map(|feed| feed.fetched_at).min()
     }
 }

@@ -77,14 +77,15 @@ impl Vendors {
         if self.0.contains(vendor) {
             return Ok(());
         }
-        let mut known = self.0.clone();
-        known.extend(reading.tx.feeds().await?.into_iter().map(|feed| feed.vendor));
+        let mut known = self.known(reading).await?;
+        let mut used = BTreeSet::new();
         if let Some(index) = index {
             let all = CallSiteFilter { include_tests: true, ..CallSiteFilter::default() };
             let counts = reading.tx.count_call_sites(index, &all).await?;
-            known.extend(counts.by_vendor.into_iter().map(|(vendor, _)| vendor));
+            used.extend(counts.by_vendor.into_iter().map(|(vendor, _)| vendor));
+            known.extend(used.iter().cloned());
         }
-        if known.contains(vendor) { Ok(()) } else { Err(unknown(vendor, &known)) }
+        if known.contains(vendor) { Ok(()) } else { Err(unknown(vendor, &known, &used)) }
     }
 
     /// All vendors that can be asked about without an index, sorted.
@@ -95,22 +96,39 @@ impl Vendors {
     }
 }
 
-/// Names what is known, nearest spelling first.
-pub(super) fn unknown(vendor: &str, known: &BTreeSet<String>) -> AnswerError {
-    let given = vendor.to_ascii_lowercase();
+/// Names what is known: what may be meant by its spelling, then what the repository calls, then the rest.
+pub(super) fn unknown(vendor: &str, known: &BTreeSet<String>, used: &BTreeSet<String>) -> AnswerError {
+    let given: String = vendor.to_ascii_lowercase().chars().take(MAX_SPELLING).collect();
     let mut names: Vec<&String> = known.iter().collect();
-    names.sort_by_key(|name| {
-        let shared = name.chars().zip(given.chars()).take_while(|(a, b)| a == b).count();
-        (std::cmp::Reverse(shared), *name)
-    });
+    names.sort_by_cached_key(|name| (misspelt(name, &given).unwrap_or(usize::MAX), !used.contains(*name), *name));
+    let meant: Vec<String> =
+        names.iter().map_while(|name| misspelt(name, &given).map(|_| format!("`{name}`"))).collect();
+    let next = match meant.split_at_checked(3).map_or(meant.as_slice(), |(first, _)| first) {
+        [] => "Call again with one of details.vendors, as it is written there.".to_owned(),
+        near => format!(
+            "Did you mean {}? Call again with one of details.vendors, as it is written there.",
+            near.join(" or ")
+        ),
+    };
     let total = names.len();
     names.truncate(MAX_NAMES);
     AnswerError::new(
         Code::VendorUnknown,
         format!("No vendor `{}` is known to the catalog or to a feed.", sync_core::text::shown(vendor, 60)),
-        "Call again with one of details.vendors, as it is written there.",
+        next,
     )
     .with_details(serde_json::json!({"vendors": names, "total": total}))
+}
+
+/// As many characters of what was given are compared.
+const MAX_SPELLING: usize = 40;
+
+/// How far a name is from what was given, where that may be a way to write it: with a slip or two, or as a part.
+fn misspelt(name: &str, given: &str) -> Option<usize> {
+    let distance = strsim::osa_distance(name, given);
+    let (short, long) = if name.len() < given.len() { (name, given) } else { (given, name) };
+    let part = short.len() >= 3 && long.contains(short);
+    (part || distance <= 1 + given.chars().count() / 4).then_some(distance)
 }
 
 #[cfg(test)]
@@ -119,10 +137,24 @@ mod tests {
 
     #[test]
     fn the_nearest_vendor_comes_first() {
-        let known: BTreeSet<String> = ["github", "stripe", "slack"].map(str::to_owned).into();
-        let error = unknown("Stripes", &known);
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let known = set(&["aws-s3", "github", "slack", "stripe", "twilio"]);
+        let error = unknown("Stripes", &known, &set(&[]));
         assert_eq!(error.code, Code::VendorUnknown);
         assert_eq!(error.details["vendors"][0], "stripe");
-        assert_eq!(error.details["total"], 3);
+        assert_eq!(error.details["total"], 5);
+        for (given, used, first) in [
+            ("tripe", &[][..], "stripe"),
+            ("gtihub", &["slack"], "github"),
+            ("s3", &["twilio"], "twilio"),
+            ("AWS", &["twilio"], "aws-s3"),
+            // Nothing like it: what the repository calls comes first.
+            ("paypal", &["slack"], "slack"),
+        ] {
+            let error = unknown(given, &known, &set(used));
+            assert_eq!(error.details["vendors"][0], first, "{given}");
+            let near = !used.contains(&first);
+            assert_eq!(error.next_step.starts_with(&format!("Did you mean `{first}`?")), near, "{}", error.next_step);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! How fresh what an answer stands on is: by the clock, at the moment of the answer.
 
+use std::collections::BTreeMap;
+
 use sync_core::provenance::{ContextSavings, Envelope, FeedProvenance, FeedState, Status};
 use sync_store::{FeedRow, Index, Repository};
 use time::{Duration, OffsetDateTime};
@@ -126,6 +128,18 @@ pub(super) fn reasons(index: &Index, most: usize) -> Vec<String> {
     shown.map(|reason| format!("{}: {}", clip(&reason.reason, page::WORD), reason.count)).collect()
 }
 
+/// Counts why an index is partial together with why others are.
+pub(super) fn add_reasons(all: &mut BTreeMap<String, u64>, index: &Index) {
+    for reason in &index.partial_reasons {
+        *all.entry(clip(&reason.reason, page::WORD)).or_default() += reason.count;
+    }
+}
+
+/// Why several indexes are partial, as an envelope lists it.
+pub(super) fn listed(all: &BTreeMap<String, u64>) -> Vec<String> {
+    all.iter().take(MAX_REASONS).map(|(reason, count)| format!("{reason}: {count}")).collect()
+}
+
 /// The head that is known and not indexed yet.
 fn newer_head(index: &Index) -> Option<String> {
     index.head_commit.as_deref().filter(|head| index.commit.as_deref() != Some(*head)).map(|head| clip(head, 64))
@@ -183,7 +197,10 @@ mod tests {
         assert_eq!(envelope.feeds.len(), MAX_FEEDS);
         assert_eq!(envelope.feeds[0].vendor, "v19");
         assert_eq!(envelope.feed_fetched_at, Some(start));
+        // One that was never loaded has no instant, and takes none from the others: that it is missing is in the list.
         feeds.push(never("unknown"));
-        assert_eq!(without_index(None, feeds).feed_fetched_at, None);
+        let envelope = without_index(None, feeds);
+        assert_eq!((envelope.feed_fetched_at, envelope.feeds[0].state), (Some(start), FeedState::None));
+        assert_eq!(without_index(None, vec![never("unknown")]).feed_fetched_at, None);
     }
 }

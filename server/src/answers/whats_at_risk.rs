@@ -104,10 +104,12 @@ pub struct WhatsAtRisk {
     pub summary: RiskSummary,
     /// Call sites that were compared with the feeds. An empty list of findings means something only above 0.
     pub call_sites_checked: u64,
+    /// Call sites of vendors whose feed was never loaded, which nothing could be compared with.
+    pub call_sites_without_feed: u64,
     /// Why nothing could be checked: `path_not_indexed`, `skipped`, `no_vendor_call_sites`, `never_indexed`, `gated`
     /// or `ref_not_indexed`.
     pub reason: Option<String>,
-    /// That reason in a sentence, with the next step.
+    /// That reason in a sentence, with the next step; or that some call sites were not checked.
     pub explanation: Option<String>,
     /// Findings over all pages.
     pub total: u64,

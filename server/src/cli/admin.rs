@@ -13,6 +13,7 @@ pub(super) use members::{MemberCommand, member};
 pub(super) use organizations::{OrganizationCommand, organization};
 pub(super) use tokens::{TokenCommand, token};
 
+use serde_json::Value;
 use sync_core::clock::{Clock as _, rfc3339_millis};
 use sync_core::ids::{EventId, OrganizationId, PrincipalId, RequestId};
 use sync_core::principal::{Principal, PrincipalKind};
@@ -26,16 +27,62 @@ use crate::config::Config;
 /// How many rows of a list are read at a time.
 const PAGE: u32 = 200;
 
+/// Which organization, and how what is known of it is written.
+#[derive(Debug, clap::Args)]
+pub(super) struct At {
+    /// Short name of the organization.
+    #[arg(long, short, value_name = "NAME")]
+    organization: String,
+    #[command(flatten)]
+    written: Written,
+}
+
+/// How rows are written: fields with tabs between them, or JSON.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Written {
+    /// Write one JSON object a line, which names its fields.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Written {
+    /// Writes a row. For people and for `cut`, a field that is nothing is a hyphen.
+    fn row(self, fields: &[(&str, Value)]) -> Result<(), Failure> {
+        if self.json {
+            let members: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{}:{value}", Value::from(*name))).collect();
+            return say(&format!("{{{}}}", members.join(",")));
+        }
+        let cells: Vec<String> = fields.iter().map(|(_, value)| cell(value)).collect();
+        say(&cells.join("\t"))
+    }
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
 /// Work on one organization.
 struct Desk {
     store: Store,
     organization: OrganizationId,
     now: OffsetDateTime,
+    written: Written,
 }
 
 impl Desk {
+    /// At an organization that there is.
+    async fn at(config: &Config, at: &At) -> Result<Self, Failure> {
+        Self::of(config, &at.organization, at.written).await
+    }
+
     /// At the organization of that short name.
-    async fn of(config: &Config, organization: &str) -> Result<Self, Failure> {
+    async fn of(config: &Config, organization: &str, written: Written) -> Result<Self, Failure> {
         let store = connect(config).await?;
         let mut tx = store.system("administration").await?;
         let found = tx.organization_by_slug(organization).await?.ok_or_else(|| {
@@ -45,7 +92,12 @@ impl Desk {
             )
         })?;
         tx.commit().await?;
-        Ok(Self { store, organization: found.id, now: SystemClock.now() })
+        Ok(Self { store, organization: found.id, now: SystemClock.now(), written })
+    }
+
+    /// Writes a row to stdout.
+    fn row(&self, fields: &[(&str, Value)]) -> Result<(), Failure> {
+        self.written.row(fields)
     }
 
     /// A transaction to look at the organization with.
@@ -106,14 +158,9 @@ async fn connect(config: &Config) -> Result<Store, Failure> {
     Ok(Store::connect(config.database_url()?, PoolOptions { max_connections: 1, ..PoolOptions::default() }).await?)
 }
 
-/// Writes the fields of a row, with tabs between them, for people and for `cut`.
-fn say_row(fields: &[&str]) -> Result<(), Failure> {
-    say(&fields.join("\t"))
-}
-
-/// An instant, or a hyphen.
-fn instant(at: Option<OffsetDateTime>) -> String {
-    at.map_or_else(|| "-".to_owned(), rfc3339_millis)
+/// An instant, or nothing.
+fn instant(at: Option<OffsetDateTime>) -> Value {
+    at.map(rfc3339_millis).into()
 }
 
 fn short_name(text: &str) -> Result<String, String> {
@@ -143,6 +190,14 @@ fn lifetime(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_nothing_is_a_hyphen_for_people() {
+        let list = Value::from(vec!["a", "b"]);
+        let cells: Vec<String> =
+            [Value::Null, Value::from("x y"), list, Value::from(5), Value::from(true)].iter().map(cell).collect();
+        assert_eq!(cells, ["-", "x y", "a,b", "5", "true"]);
+    }
 
     #[test]
     fn lifetimes_and_names() {

@@ -28,7 +28,8 @@ pub(super) enum AuditCommand {
     ///
     /// Example: syncd audit verify --organization acme --against heads.ndjson
     Verify(VerifyArgs),
-    /// Print the newest rows of an organization's log, the oldest of them first. That they were read is written down.
+    /// Print the newest rows of an organization's log, the oldest of them first, and with --follow what comes after them. That
+    /// they were read is written down.
     ///
     /// Example: syncd audit tail --organization acme --lines 50
     Tail(TailArgs),
@@ -74,10 +75,7 @@ async fn organizations(store: &Store, name: Option<&str>) -> Result<Vec<Organiza
         Some(name) => {
             let known = tx.organization_by_slug(name).await?;
             let known = known.ok_or_else(|| {
-                Failure::failed(
-                    format!("there is no organization `{name}`"),
-                    "check the name; without it all are verified",
-                )
+                Failure::failed(format!("there is no organization `{name}`"), "check the name: syncd organization list")
             })?;
             vec![known]
         }

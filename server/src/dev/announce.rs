@@ -27,10 +27,10 @@ pub struct Announcement {
     pub owner_database_url: String,
 }
 
-/// Prints it on stdout: one line of JSON, or what to paste.
-pub(super) fn print(announcement: &Announcement, as_json: bool, name_it: bool) -> io::Result<()> {
+/// Prints it on stdout: one line of JSON, or what to paste. `administer`: how other commands are called on it.
+pub(super) fn print(announcement: &Announcement, as_json: bool, name_it: bool, administer: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if as_json { json(&mut out, announcement) } else { blocks(&mut out, announcement, name_it) }
+    if as_json { json(&mut out, announcement) } else { blocks(&mut out, announcement, name_it, administer) }
 }
 
 /// One line of JSON.
@@ -41,9 +41,11 @@ fn json(to: &mut impl Write, announcement: &Announcement) -> io::Result<()> {
 }
 
 /// What to paste where, and what to ask. `name_it`: questions have to name the repository.
-fn blocks(to: &mut impl Write, announcement: &Announcement, name_it: bool) -> io::Result<()> {
-    let Announcement { mcp_url, token, repository, .. } = announcement;
-    let arguments = if name_it { format!(r#"{{"repository":"{repository}"}}"#) } else { "{}".to_owned() };
+fn blocks(to: &mut impl Write, announcement: &Announcement, name_it: bool, administer: &str) -> io::Result<()> {
+    let Announcement { mcp_url, api_url, token, organization, repository, .. } = announcement;
+    // One finding: who looks at it in a terminal wants to see that it works.
+    let arguments =
+        if name_it { format!(r#"{{"limit":1,"repository":"{repository}"}}"#) } else { r#"{"limit":1}"#.to_owned() };
     write!(
         to,
         r#"
@@ -65,6 +67,10 @@ Codex (~/.codex/config.toml; it takes the token from the environment: export SYN
 
 No agent at hand
   curl -sS {mcp_url} -H "Authorization: Bearer {token}" -H "Content-Type: application/json" -H "Accept: application/json, text/event-stream" -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"sync_whats_at_risk","arguments":{arguments}}}}}'
+
+Administer it, and see who asked what ({api_url}/openapi.json describes the same over HTTP)
+  {administer} audit tail --organization {organization}
+  {administer} --help
 
 Then ask: "Which of our calls to vendors are about to break, and where? Use sync_whats_at_risk."
 Ctrl-C stops it; the next start on the same folder is quick.
@@ -110,7 +116,7 @@ mod tests {
     #[test]
     fn the_blocks_of_json_parse_and_carry_the_token() {
         let mut out = Vec::new();
-        blocks(&mut out, &announcement(), true).unwrap();
+        blocks(&mut out, &announcement(), true, "syncd --dev").unwrap();
         let text = String::from_utf8(out).unwrap();
         let json: Vec<serde_json::Value> =
             text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("  ")?).ok()).collect();

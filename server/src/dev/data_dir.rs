@@ -97,6 +97,12 @@ fn read_pid(file: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
+/// Where the folder is when none is named, for the user of this process with that environment.
+pub(super) fn default_root_of(environment: &[(String, String)]) -> Option<PathBuf> {
+    let path = |name: &str| environment.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.into());
+    default_root(nix::unistd::Uid::effective().is_root(), path("XDG_DATA_HOME"), path("HOME"))
+}
+
 /// Where the folder is when none is named: for a user `$XDG_DATA_HOME/sync/dev`, else `~/.local/share/sync/dev`. For
 /// root `/var/lib/sync/dev`: Postgres refuses to run as root and the user it then runs as cannot look below `/root`.
 pub fn default_root(is_root: bool, data_home: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {

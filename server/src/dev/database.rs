@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
-use sync_store::{Maintenance, Passwords, PoolOptions, Store};
+use sync_store::{Maintenance, Passwords, PoolOptions, Store, StoreError};
 use time::OffsetDateTime;
 
 use super::data_dir::DataDir;
@@ -12,10 +12,11 @@ use super::settings::Settings;
 use crate::postgres::{self, EmbeddedPostgres};
 
 /// The owner's, the service's and the worker's role on a private server.
-const OWNER_ROLE: &str = "sync_owner";
-const SERVICE_ROLE: &str = "sync_app";
-const MAINTENANCE_ROLE: &str = "sync_maintainer";
-const DATABASE: &str = "sync";
+pub(super) const OWNER_ROLE: &str = "sync_owner";
+pub(super) const SERVICE_ROLE: &str = "sync_app";
+pub(super) const MAINTENANCE_ROLE: &str = "sync_maintainer";
+/// Its database.
+pub(super) const DATABASE: &str = "sync";
 
 /// How often the first connection for requests is tried, each time for as long as a request waits for one.
 const CONNECT_ATTEMPTS: u32 = 10;
@@ -34,10 +35,20 @@ pub(super) struct Database {
     private: Option<EmbeddedPostgres>,
 }
 
+/// What is said of a configured database that cannot be used.
+fn configured(error: &StoreError, variable: &str) -> DevError {
+    DevError::failed(
+        format!("the database that {variable} names cannot be used: {error}"),
+        format!(
+            "start it or correct {variable}; without SYNC_DATABASE_URL and SYNC_OWNER_DATABASE_URL a private one is started"
+        ),
+    )
+}
+
 impl Database {
     /// Takes the configured database, or starts the private server and waits until it answers.
     pub(super) fn open(settings: &Settings, data: &DataDir) -> Result<Self, DevError> {
-        if let Some((service_url, owner_url)) = settings.database()? {
+        if let Some((service_url, owner_url)) = settings.database(data)? {
             return Ok(Self { service_url, owner_url, maintenance_url: settings.maintenance()?, private: None });
         }
         let how = postgres::Settings { binaries: settings.postgres_binaries(), ..postgres::Settings::default() };
@@ -56,7 +67,13 @@ impl Database {
         if let Some(server) = &self.private {
             sync_store::create_database(&server.superuser_url(), OWNER_ROLE, DATABASE).await?;
         }
-        sync_store::migrate(self.owner_url.expose_secret(), Passwords::default(), now).await?;
+        let said = |error: StoreError, variable| match &self.private {
+            Some(_) => DevError::from(error),
+            None => configured(&error, variable),
+        };
+        sync_store::migrate(self.owner_url.expose_secret(), Passwords::default(), now)
+            .await
+            .map_err(|error| said(error, "SYNC_OWNER_DATABASE_URL"))?;
         // Nobody's request waits for the start, and the machine may be busy building: it has the patience that
         // requests have not.
         let patient = PoolOptions {
@@ -65,7 +82,9 @@ impl Database {
             statement_timeout: PATIENCE,
             ..PoolOptions::default()
         };
-        Ok(Store::connect(self.service_url.expose_secret(), patient).await?)
+        Store::connect(self.service_url.expose_secret(), patient)
+            .await
+            .map_err(|error| said(error, "SYNC_DATABASE_URL"))
     }
 
     /// The store that requests are answered from.

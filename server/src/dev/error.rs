@@ -78,11 +78,15 @@ impl std::error::Error for DevError {}
 
 impl From<StoreError> for DevError {
     fn from(error: StoreError) -> Self {
+        let text = error.to_string();
+        if text.contains("; next: ") {
+            return Self::said(&text);
+        }
         let next = if error.is_unavailable() {
             "check that the database runs, then start again"
         } else {
             "this is a fault of Sync; start again on an empty --data-dir, and report it with this message"
         };
-        Self::failed(error.to_string(), next)
+        Self::failed(text, next)
     }
 }

@@ -4,6 +4,7 @@
 //! child. All of it ends with this process, however that ends, and the next start goes on from what is there.
 
 mod announce;
+mod attach;
 mod data_dir;
 mod database;
 mod error;
@@ -26,6 +27,7 @@ use sync_core::clock::Clock;
 use sync_store::Store;
 
 pub use announce::Announcement;
+pub use attach::attach;
 pub use data_dir::{DataDir, default_root};
 pub use error::DevError;
 
@@ -90,7 +92,6 @@ pub fn run(
     progress.say(&format!("everything is kept in {}", data.path("").display()));
     let database = Database::open(&settings, &data)?;
     settings.complete(&data, &database)?;
-    progress.say("the database answers");
     let start = Start {
         args,
         settings: &settings,
@@ -151,6 +152,7 @@ impl Start<'_> {
     /// From an empty or an old folder to an index that can be asked.
     async fn prepare(&self) -> Result<Ready, DevError> {
         let store = self.database.prepare(self.clock.now()).await?;
+        self.progress.say("the database answers");
         let owner = owner::ensure(&store, &self.data, self.clock.now()).await?;
         let ((), indexed) = tokio::try_join!(
             async {
@@ -182,9 +184,10 @@ impl Start<'_> {
             database_url: self.database.service_url.expose_secret().to_owned(),
             owner_database_url: self.database.owner_url.expose_secret().to_owned(),
         };
+        let administer = self.administer();
         // The listener took the port long ago: who connects from now on waits a moment at most.
         self.progress.say("ready");
-        announce::print(&announcement, self.args.json, indexed.among_others).map_err(|error| {
+        announce::print(&announcement, self.args.json, indexed.among_others, &administer).map_err(|error| {
             DevError::failed(format!("stdout cannot be written: {error}"), "connect it and start again")
         })?;
         let renewing =
@@ -199,6 +202,16 @@ impl Start<'_> {
         store.close().await;
         served.map_err(|error| failed(&error))
     }
+
+    /// How the other commands are called on what this one started.
+    fn administer(&self) -> String {
+        let executable = self.executable.display();
+        match &self.args.data_dir {
+            Some(_) => format!("{executable} --dev={}", self.data.path("").display()),
+            None => format!("{executable} --dev"),
+        }
+    }
+
     /// What looks after the audit log, as `syncd worker` does elsewhere.
     async fn maintainer(&self, config: &Config) -> Result<Option<Maintainer>, DevError> {
         let said = |error: ConfigError| DevError::said(&error.to_string());

@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::DevArgs;
-use super::data_dir::{DataDir, default_root};
+use super::data_dir::{DataDir, default_root_of};
 use super::database::Database;
 use super::error::DevError;
 use crate::config::Config;
 use crate::identity::random_secret;
+use crate::postgres;
 
-const SECRET_KEY_FILE: &str = "secret_key";
-const SEAL_KEY_FILE: &str = "seal_key";
-const HEADS_FILE: &str = "audit-heads.ndjson";
+/// What the data folder calls the source of derived keys.
+pub(super) const SECRET_KEY_FILE: &str = "secret_key";
+/// What it calls the source of the key that seals.
+pub(super) const SEAL_KEY_FILE: &str = "seal_key";
+/// What it calls the file of signed heads.
+pub(super) const HEADS_FILE: &str = "audit-heads.ndjson";
 
 /// The environment of the process, with `--listen` and the keys that have no default.
 pub(super) struct Settings {
@@ -45,16 +49,29 @@ impl Settings {
 
     /// The folder to keep everything in.
     pub(super) fn data_root(&self) -> Result<PathBuf, DevError> {
-        let is_root = nix::unistd::Uid::effective().is_root();
-        let path = |name: &str| self.get(name).map(PathBuf::from);
-        self.data_dir.clone().or_else(|| default_root(is_root, path("XDG_DATA_HOME"), path("HOME"))).ok_or_else(|| {
+        self.data_dir.clone().or_else(|| default_root_of(&self.environment)).ok_or_else(|| {
             DevError::refused("this user has no home folder to keep anything in", "name a folder with --data-dir")
         })
     }
 
-    /// The configured database; none where there is none configured. One address without the other is refused.
-    pub(super) fn database(&self) -> Result<Option<(SecretString, SecretString)>, DevError> {
+    /// The configured database; none where there is none configured. One address without the other is refused, and so
+    /// are those of the private server in this folder: they would be asked before it is started.
+    pub(super) fn database(&self, data: &DataDir) -> Result<Option<(SecretString, SecretString)>, DevError> {
         let config = self.config()?;
+        let private = postgres::host_of(&data.path("postgres"));
+        let of_this_folder = |url: &str| url.contains(&private);
+        for (url, variable) in [
+            (config.database_url(), "SYNC_DATABASE_URL"),
+            (config.owner_database_url(), "SYNC_OWNER_DATABASE_URL"),
+            (config.maintenance_database_url(), "SYNC_MAINTENANCE_DATABASE_URL"),
+        ] {
+            if url.is_ok_and(of_this_folder) {
+                return Err(DevError::refused(
+                    format!("{variable} names the private database of this folder, which `syncd dev` starts by itself"),
+                    format!("unset {variable}; other commands find it with `syncd --dev`"),
+                ));
+            }
+        }
         match (config.database_url(), config.owner_database_url()) {
             (Ok(service), Ok(owner)) => Ok(Some((service.into(), owner.into()))),
             (Err(_), Err(_)) => Ok(None),

@@ -6,7 +6,32 @@ use sync_core::principal::Scope;
 
 use super::problem::Problem;
 
-const NEXT_STEP: &str = "Send `Authorization: Bearer <token>`; `syncd token create` makes a token, and resource_metadata names the issuers.";
+const NEXT_STEP: &str = "Send `Authorization: Bearer <token>`. An owner or admin of your organization makes a token (POST /v1/tokens, or `syncd token create`); the issuers of JSON Web Tokens are in resource_metadata.";
+
+/// What to do about a credential that is not accepted, by why.
+fn remedy(code: &str) -> &'static str {
+    match code {
+        "bad_authorization" => "Send the header once, as `Authorization: Bearer <token>`.",
+        "malformed_token" => {
+            "Copy the whole token again. Where it is lost, an owner or admin of your organization makes another: POST /v1/tokens, or `syncd token create`."
+        }
+        "unknown_token" => {
+            "Check that this is the address of the Sync that the token was made by, and that nothing of it was changed."
+        }
+        "token_revoked" | "token_expired" => {
+            "Get another: of a Sync token, from an owner or admin of your organization (POST /v1/tokens, or `syncd token create`); of a JSON Web Token, from its issuer."
+        }
+        "member_disabled" => {
+            "Ask an owner or admin of the organization to let the member in again: PATCH /v1/members/{principal}, or `syncd member change`."
+        }
+        "organization_suspended" | "unknown_organization" => {
+            "Check that the token is of the right organization, and ask whoever runs this service whether that is served."
+        }
+        _ => {
+            "Use a Sync token, or a JSON Web Token of an issuer that the organization trusts and made for this service; resource_metadata names the issuers."
+        }
+    }
+}
 
 /// No credential: by RFC 6750 without an error. `scope` is all that is normally needed for what was asked, since
 /// clients step up unreliably.
@@ -16,14 +41,13 @@ pub fn missing(metadata: &str, scope: Scope) -> Problem {
         .with_header(header::WWW_AUTHENTICATE, value)
 }
 
-/// A credential that is not accepted. `description` holds nothing of it.
-pub fn refused(metadata: &str, scope: Scope, description: &str) -> Problem {
+/// A credential that is not accepted, and the word for why. `description` holds nothing of it.
+pub fn refused(metadata: &str, scope: Scope, code: &'static str, description: &str) -> Problem {
     let quoted = description.replace(['"', '\\'], "'");
     let value = format!(
         r#"Bearer resource_metadata="{metadata}", scope="{scope}", error="invalid_token", error_description="{quoted}""#
     );
-    Problem::new(StatusCode::UNAUTHORIZED, "invalid_token", description, NEXT_STEP)
-        .with_header(header::WWW_AUTHENTICATE, value)
+    Problem::new(StatusCode::UNAUTHORIZED, code, description, remedy(code)).with_header(header::WWW_AUTHENTICATE, value)
 }
 
 /// A good credential that may not do this.
@@ -32,7 +56,9 @@ pub fn denied(metadata: &str, denied: Denied) -> Problem {
     let (detail, next_step) = match denied {
         Denied::Scope(_) => (
             format!("The credential lacks the scope {scope}."),
-            format!("Use a credential with the scope {scope}: `syncd token create … --scope {scope}`."),
+            format!(
+                "Use a credential with the scope {scope}. A Sync token with it is made by an owner or admin (POST /v1/tokens, or `syncd token create --scope {scope}`); the scopes of a JSON Web Token come from its issuer."
+            ),
         ),
         Denied::Role(role, _) => (
             format!("The credential has the scope {scope}, but its member's role, {role}, may not use it."),
@@ -48,10 +74,27 @@ pub fn denied(metadata: &str, denied: Denied) -> Problem {
 mod tests {
     use super::*;
 
+    /// What to do fits why: nobody is told to send a token who sent one, or to make one who is shut out.
+    #[test]
+    fn the_next_step_fits_the_reason() {
+        for (code, words) in [
+            ("malformed_token", "Copy the whole token again"),
+            ("token_expired", "Get another"),
+            ("token_revoked", "Get another"),
+            ("member_disabled", "let the member in again"),
+            ("bad_jwt", "an issuer that the organization trusts"),
+        ] {
+            let problem = refused("https://s", Scope::Admin, code, "why");
+            assert_eq!(problem.code, code);
+            assert!(problem.next_step.contains(words), "{code}: {}", problem.next_step);
+        }
+        assert!(missing("https://s", Scope::Admin).next_step.starts_with("Send `Authorization: Bearer <token>`"));
+    }
+
     #[test]
     fn a_challenge_is_one_well_formed_header() {
         let metadata = "https://s/.well-known/oauth-protected-resource/mcp";
-        let problem = refused(metadata, Scope::GraphRead, r#"a "quoted" \ word"#);
+        let problem = refused(metadata, Scope::GraphRead, "bad_jwt", r#"a "quoted" \ word"#);
         let (_, value) = problem.header.unwrap();
         assert_eq!(
             value,

@@ -119,8 +119,7 @@ impl Entrance {
         };
         self.app.limits.forget(hash);
         self.app.limits.not_accepted(self.client_ip);
-        let told = challenge::refused(&self.metadata, wanted, &refused.description);
-        let problem = Problem { code: refused.code, ..told };
+        let problem = challenge::refused(&self.metadata, wanted, refused.code, &refused.description);
         Err(Turned::Away(match refused.principal {
             None => self.turn_away(problem),
             Some(principal) => self.refuse(principal, action, problem).await,

@@ -67,7 +67,7 @@ impl Problem {
             StatusCode::NOT_FOUND,
             "not_found",
             format!("There is no such {what} that you may see."),
-            format!("Check the id; list what you may see of each {what} first."),
+            "Check the id or name against the list of those that you may see.",
         )
     }
 

@@ -11,6 +11,7 @@
 
 mod audit_filter;
 mod change_member;
+mod change_organization;
 mod create_issuer;
 mod create_member;
 mod create_token;
@@ -32,6 +33,7 @@ pub mod openapi;
 pub mod page;
 mod prove_audit_event;
 mod put_grant;
+mod repository_named;
 mod revoke_token;
 mod rotate_token;
 mod views;
@@ -54,6 +56,7 @@ use endpoint::{Answer, Endpoint, Respond};
 static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     vec![
         answer::<get_organization::GetOrganization>(),
+        answer::<change_organization::ChangeOrganization>(),
         answer::<list_audit_events::ListAuditEvents>(),
         respond::<export_audit_log::ExportAuditLog>(),
         answer::<prove_audit_event::ProveAuditEvent>(),

@@ -33,6 +33,8 @@ pub struct AuditFilter {
     pub to: Option<OffsetDateTime>,
     /// Written by transactions before this one.
     pub below_xid: Option<u64>,
+    /// Written by this transaction or later ones.
+    pub from_xid: Option<u64>,
 }
 
 /// Where a list of events goes on.
@@ -114,6 +116,7 @@ impl Tx {
             .bind(after.map(|(time, _)| time))
             .bind(after.map(|(_, id)| id.uuid()))
             .bind(i64::from(limit))
+            .bind(filter.from_xid.map(|xid| xid.to_string()))
             .fetch_all(self.connection())
             .await?;
         Ok(rows.into_iter().map(EventRow::read).collect())
@@ -170,6 +173,7 @@ macro_rules! events {
                AND ($6::text IS NULL OR coalesce(e.outcome, o.outcome) = $6)
                AND ($7::timestamptz IS NULL OR e.time >= $7) AND ($8::timestamptz IS NULL OR e.time < $8)
                AND ($9::text IS NULL OR e.xid < ($9::text)::xid8)
+               AND ($13::text IS NULL OR e.xid >= ($13::text)::xid8)
                AND ($10::timestamptz IS NULL OR (e.time, e.event_id) ",
             $after,
             " ($10, $11::uuid))

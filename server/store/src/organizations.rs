@@ -3,7 +3,7 @@
 use sync_core::ids::OrganizationId;
 use time::OffsetDateTime;
 
-use sqlx::FromRow;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::error::StoreError;
@@ -37,13 +37,7 @@ impl SystemTx {
         slug: &str,
         now: OffsetDateTime,
     ) -> Result<Organization, StoreError> {
-        sqlx::query("INSERT INTO routing.organizations (id, slug, state, created_at) VALUES ($1, $2, 'active', $3)")
-            .bind(id.uuid())
-            .bind(slug)
-            .bind(now)
-            .execute(self.connection())
-            .await?;
-        Ok(Organization { id, slug: slug.to_owned(), state: OrganizationState::Active })
+        insert(self.connection(), id, slug, now).await
     }
 
     /// By short name.
@@ -77,6 +71,38 @@ impl SystemTx {
 }
 
 impl Tx {
+    /// Creates the organization that this transaction is of, so that what is said of it commits with it;
+    /// [`StoreError::Conflict`] where the slug is taken.
+    pub async fn create_own_organization(
+        &mut self,
+        slug: &str,
+        now: OffsetDateTime,
+    ) -> Result<Organization, StoreError> {
+        let id = self.organization();
+        insert(self.connection(), id, slug, now).await
+    }
+
+    /// The organization's name for people, where it has one.
+    pub async fn display_name(&mut self) -> Result<Option<String>, StoreError> {
+        let name: Option<Option<String>> = sqlx::query_scalar("SELECT display_name FROM sync.organization_profiles")
+            .fetch_optional(self.connection())
+            .await?;
+        Ok(name.flatten())
+    }
+
+    /// Gives the organization a name for people, or none.
+    pub async fn set_display_name(&mut self, name: Option<&str>, now: OffsetDateTime) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO sync.organization_profiles (display_name, changed_at) VALUES ($1, $2)
+             ON CONFLICT (organization_id) DO UPDATE SET display_name = $1, changed_at = $2",
+        )
+        .bind(name)
+        .bind(now)
+        .execute(self.connection())
+        .await?;
+        Ok(())
+    }
+
     /// The organization that this transaction is of.
     pub async fn own_organization(&mut self) -> Result<Organization, StoreError> {
         sqlx::query_as::<_, OrganizationRow>(
@@ -86,6 +112,21 @@ impl Tx {
         .await?
         .read()
     }
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    id: OrganizationId,
+    slug: &str,
+    now: OffsetDateTime,
+) -> Result<Organization, StoreError> {
+    sqlx::query("INSERT INTO routing.organizations (id, slug, state, created_at) VALUES ($1, $2, 'active', $3)")
+        .bind(id.uuid())
+        .bind(slug)
+        .bind(now)
+        .execute(connection)
+        .await?;
+    Ok(Organization { id, slug: slug.to_owned(), state: OrganizationState::Active })
 }
 
 #[derive(FromRow)]

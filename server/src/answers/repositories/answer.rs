@@ -1,5 +1,7 @@
 //! How the answer to `sync_repositories` is made.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use sync_core::clock::rfc3339_millis;
 use sync_core::graph::PartialReason;
@@ -48,24 +50,34 @@ pub(in crate::answers) async fn answer(
         let found = reading.tx.visible_repositories(after.as_deref(), question.limit + 1).await?;
         (found, reading.tx.count_visible_repositories().await?)
     };
-    let mut envelope = freshness::without_index(None, Vec::new());
+    let envelope = freshness::without_index(None, Vec::new());
     let mut body = Repositories { repositories: Vec::new(), total, next_cursor: None };
-    let empty = Answer { envelope: envelope.clone(), body: body.clone() };
+    let mut empty = Answer { envelope: envelope.clone(), body: body.clone() };
     let budget = page::budget(question.limit);
     let mut oldest: Option<OffsetDateTime> = None;
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     for (at, repository) in found.iter().enumerate() {
         if at == question.limit as usize {
             break;
         }
-        let (row, indexed_at) = row(reading, repository, budget).await?;
+        let (row, index) = row(reading, repository, budget).await?;
         body.repositories.push(row);
+        // What is not whole of one of them is not whole of the answer.
+        let before = empty.envelope.clone();
+        if let Some(index) = index.as_ref().filter(|index| index.partial) {
+            freshness::add_reasons(&mut reasons, index);
+            empty.envelope.partial = true;
+            empty.envelope.partial_reasons = freshness::listed(&reasons);
+        }
         // The cost of the next row is known only when it is made, so that one too many is taken back.
         if page::fitting(&body.repositories, question.limit, &empty, budget)? < body.repositories.len() {
             body.repositories.pop();
+            empty.envelope = before;
             break;
         }
-        oldest = oldest.into_iter().chain(indexed_at).min();
+        oldest = oldest.into_iter().chain(index.map(|index| index.indexed_at)).min();
     }
+    let mut envelope = empty.envelope;
     let shown = body.repositories.len();
     if shown < found.len()
         && let Some(last) = shown.checked_sub(1).and_then(|at| found.get(at))
@@ -81,7 +93,7 @@ async fn row(
     reading: &mut Reading,
     repository: &Repository,
     budget: usize,
-) -> Result<(RepositoryRow, Option<OffsetDateTime>), AnswerError> {
+) -> Result<(RepositoryRow, Option<Index>), AnswerError> {
     let indexes = reading.tx.current_indexes(repository.id).await?;
     let index = indexes.iter().find(|index| index.ref_name == repository.default_branch);
     let counts = match index {
@@ -106,7 +118,7 @@ async fn row(
         counts,
         gate: index.map(|index| clip(&index.gate, page::WORD)),
     };
-    Ok((row, index.map(|index| index.indexed_at)))
+    Ok((row, index.cloned()))
 }
 
 /// As many of the details as fit, with as many files each.

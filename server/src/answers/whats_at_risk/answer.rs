@@ -7,9 +7,9 @@ use sync_core::change::Severity;
 use sync_core::graph::Context;
 use sync_core::ids::FindingId;
 use sync_core::join::{Applies, FeedIndex, Finding, Site, Window, join};
-use sync_core::provenance::{ContextSavings, Envelope, FeedState, Status};
+use sync_core::provenance::{ContextSavings, Envelope, FeedProvenance, FeedState, Status};
 use sync_core::rung::BindingSource;
-use sync_store::{CallSiteFilter, FindingFilter, FindingRow, Index, Repository, SummaryRow};
+use sync_store::{CallSiteCounts, CallSiteFilter, FindingFilter, FindingRow, Index, Repository, SummaryRow};
 use time::Date;
 
 use super::super::cursor::{self, Bound, Cursors};
@@ -81,7 +81,9 @@ async fn many(
     let vendors = counts.by_vendor.iter().map(|(vendor, _)| vendor.as_str());
     let feeds = freshness::joined(reading, index, vendors).await?;
     let feed_versions = freshness::versions(&feeds);
-    let no_feed = !feeds.is_empty() && feeds.iter().all(|feed| feed.state == FeedState::None);
+    // Of a vendor whose feed was never loaded nothing was compared: its call sites are counted as that, and not as checked.
+    let without_feed = counts.call_sites - checked(&counts, &feeds);
+    let no_feed = counts.call_sites > 0 && without_feed == counts.call_sites;
     let mut envelope = freshness::envelope(repository, index, feeds);
     if counts.call_sites == 0 {
         let absence = absence::no_call_sites(reading, index, &sites).await?;
@@ -96,7 +98,7 @@ async fn many(
         let explanation = format!(
             "The base `{shown}` is not indexed, so that nothing can be compared with it. sync_repositories lists the refs that are; of each the last 50 indexed commits are kept."
         );
-        return Ok(absent(envelope, &Absence::new("ref_not_indexed", explanation), counts.call_sites));
+        return Ok(absent(envelope, &Absence::new("ref_not_indexed", explanation), 0));
     }
     let (absent_from, base_index) = base.flatten().unzip();
     let base_index = base_index.unwrap_or_default();
@@ -133,11 +135,10 @@ async fn many(
     let mut body = WhatsAtRisk {
         findings: Vec::new(),
         summary: summarized(&summary, today),
-        call_sites_checked: counts.call_sites,
+        call_sites_checked: counts.call_sites - without_feed,
+        call_sites_without_feed: without_feed,
         reason: None,
-        explanation: (envelope.status == Status::NoFeed).then(|| {
-            "No feed of these vendors was ever loaded, so that nothing can be said of what they changed. It does not mean safe.".to_owned()
-        }),
+        explanation: unchecked(envelope.status, without_feed),
         total,
         next_cursor: None,
         detail: None,
@@ -195,6 +196,7 @@ async fn one(
         findings,
         summary: summarized(&[summary], today),
         call_sites_checked: 1,
+        call_sites_without_feed: 0,
         reason: None,
         explanation: None,
         total: 1,
@@ -300,12 +302,29 @@ fn summarized(rows: &[SummaryRow], today: Date) -> RiskSummary {
     RiskSummary { severity, applies, vendors }
 }
 
+/// How many call sites are of vendors whose feeds they were compared with.
+fn checked(counts: &CallSiteCounts, feeds: &[FeedProvenance]) -> u64 {
+    let loaded = |vendor: &str| feeds.iter().any(|feed| feed.vendor == vendor && feed.state != FeedState::None);
+    counts.by_vendor.iter().filter(|(vendor, _)| loaded(vendor)).map(|(_, count)| count).sum()
+}
+
+/// That something was not compared with a feed, where that is so.
+fn unchecked(status: Status, without_feed: u64) -> Option<String> {
+    if status == Status::NoFeed {
+        return Some("No feed of these vendors was ever loaded, so that nothing can be said of what they changed. It does not mean safe.".to_owned());
+    }
+    (without_feed > 0).then(|| {
+        format!("{without_feed} of the call sites were not checked: no feed of their vendors (`feeds` with the state `none`) was ever loaded. It does not mean safe.")
+    })
+}
+
 fn absent(mut envelope: Envelope, absence: &Absence, call_sites_checked: u64) -> Answer<WhatsAtRisk> {
     envelope.status = Status::NotIndexed;
     let body = WhatsAtRisk {
         findings: Vec::new(),
         summary: RiskSummary::default(),
         call_sites_checked,
+        call_sites_without_feed: 0,
         reason: Some(absence.reason.to_owned()),
         explanation: Some(clip(&absence.explanation, page::EXPLANATION)),
         total: 0,

@@ -4,7 +4,7 @@ use sync_core::clock::rfc3339_millis;
 use sync_core::ids::RepositoryId;
 use sync_store::{GrantFilter, StoreError, Tx};
 
-use super::{Desk, PAGE, say_row};
+use super::{At, Desk, PAGE};
 use crate::cli::Failure;
 use crate::config::Config;
 
@@ -15,31 +15,31 @@ pub(in crate::cli) enum GrantCommand {
     ///
     /// Example: syncd grant list --organization acme --member ada
     List {
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
         /// Only grants of this member: its id, or its name where it has no identity provider.
-        #[arg(long, value_name = "MEMBER")]
+        #[arg(long, alias = "principal", value_name = "MEMBER")]
         member: Option<String>,
     },
     /// Let a member read a repository. It counts for members that read only what is granted.
     ///
-    /// Example: syncd grant add --organization acme --member ada --repository acme/billing
-    Add(GrantArgs),
+    /// Example: syncd grant create --organization acme --member ada --repository acme/billing
+    #[command(visible_alias = "add")]
+    Create(GrantArgs),
     /// Take a grant back.
     ///
-    /// Example: syncd grant remove --organization acme --member ada --repository acme/billing
-    Remove(GrantArgs),
+    /// Example: syncd grant delete --organization acme --member ada --repository acme/billing
+    #[command(visible_alias = "remove")]
+    Delete(GrantArgs),
 }
 
 /// Whose grant, of what.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct GrantArgs {
-    /// Short name of the organization.
-    #[arg(long, value_name = "NAME")]
-    organization: String,
+    #[command(flatten)]
+    at: At,
     /// Its id, or its name where it has no identity provider.
-    #[arg(long, value_name = "MEMBER")]
+    #[arg(long, alias = "principal", value_name = "MEMBER")]
     member: String,
     /// Name of the repository.
     #[arg(long, value_name = "NAME")]
@@ -49,11 +49,9 @@ pub(in crate::cli) struct GrantArgs {
 /// Runs a command on grants.
 pub(in crate::cli) async fn grant(command: &GrantCommand, config: &Config) -> Result<(), Failure> {
     match command {
-        GrantCommand::List { organization, member } => {
-            list(&Desk::of(config, organization).await?, member.as_deref()).await
-        }
-        GrantCommand::Add(args) => {
-            let desk = Desk::of(config, &args.organization).await?;
+        GrantCommand::List { at, member } => list(&Desk::at(config, at).await?, member.as_deref()).await,
+        GrantCommand::Create(args) => {
+            let desk = Desk::at(config, &args.at).await?;
             let mut tx = desk.change().await?;
             let member = desk.member(&mut tx, &args.member).await?;
             let repository = repository(&mut tx, &args.repository).await?;
@@ -61,8 +59,8 @@ pub(in crate::cli) async fn grant(command: &GrantCommand, config: &Config) -> Re
             desk.done(tx, "cli.put_grant").await?;
             list(&desk, Some(&member.id.to_string())).await
         }
-        GrantCommand::Remove(args) => {
-            let desk = Desk::of(config, &args.organization).await?;
+        GrantCommand::Delete(args) => {
+            let desk = Desk::at(config, &args.at).await?;
             let mut tx = desk.change().await?;
             let member = desk.member(&mut tx, &args.member).await?;
             let repository = repository(&mut tx, &args.repository).await?;
@@ -92,7 +90,11 @@ async fn list(desk: &Desk, member: Option<&str>) -> Result<(), Failure> {
         let Some(last) = rows.last() else { return Ok(tx.commit().await?) };
         after = Some((last.principal, last.repository));
         for row in &rows {
-            say_row(&[&row.principal_name, &row.repository_name, &rfc3339_millis(row.granted_at)])?;
+            desk.row(&[
+                ("member", row.principal_name.as_str().into()),
+                ("repository", row.repository_name.as_str().into()),
+                ("granted_at", rfc3339_millis(row.granted_at).into()),
+            ])?;
         }
     }
 }

@@ -4,7 +4,7 @@ use sync_core::ids::IssuerId;
 use sync_core::principal::Role;
 use sync_store::{IssuerRow, StoreError};
 
-use super::{Desk, PAGE, connect, say_row};
+use super::{At, Desk, PAGE, connect};
 use crate::cli::Failure;
 use crate::config::Config;
 use crate::identity::issuers::{check_new, default_algorithms, may_be_default};
@@ -16,9 +16,8 @@ pub(in crate::cli) enum IssuerCommand {
     ///
     /// Example: syncd issuer list --organization acme
     List {
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
     },
     /// Trust an issuer of JSON Web Tokens. Without --organization-claim, every token of it is the organization's.
     ///
@@ -30,9 +29,8 @@ pub(in crate::cli) enum IssuerCommand {
     Delete {
         /// Its id, as `syncd issuer list` shows it.
         issuer: IssuerId,
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
     },
 }
 
@@ -41,9 +39,8 @@ pub(in crate::cli) enum IssuerCommand {
 pub(in crate::cli) struct CreateArgs {
     /// The claim `iss` of its tokens, byte for byte.
     issuer: String,
-    /// Short name of the organization.
-    #[arg(long, value_name = "NAME")]
-    organization: String,
+    #[command(flatten)]
+    at: At,
     /// The claim that has to be the organization's short name or id.
     #[arg(long, value_name = "CLAIM")]
     organization_claim: Option<String>,
@@ -70,10 +67,10 @@ pub(in crate::cli) struct CreateArgs {
 /// Runs a command on issuers.
 pub(in crate::cli) async fn issuer(command: &IssuerCommand, config: &Config) -> Result<(), Failure> {
     match command {
-        IssuerCommand::List { organization } => list(&Desk::of(config, organization).await?).await,
+        IssuerCommand::List { at } => list(&Desk::at(config, at).await?).await,
         IssuerCommand::Create(args) => create(args, config).await,
-        IssuerCommand::Delete { issuer, organization } => {
-            let desk = Desk::of(config, organization).await?;
+        IssuerCommand::Delete { issuer, at } => {
+            let desk = Desk::at(config, at).await?;
             let mut tx = desk.change().await?;
             let known = tx.issuer(*issuer).await?.ok_or_else(|| {
                 Failure::failed(format!("there is no issuer {issuer}"), "syncd issuer list names those that are")
@@ -86,7 +83,7 @@ pub(in crate::cli) async fn issuer(command: &IssuerCommand, config: &Config) -> 
 }
 
 async fn create(args: &CreateArgs, config: &Config) -> Result<(), Failure> {
-    let desk = Desk::of(config, &args.organization).await?;
+    let desk = Desk::at(config, &args.at).await?;
     let algorithms = if args.algorithms.is_empty() { default_algorithms() } else { args.algorithms.clone() };
     let row = IssuerRow {
         id: IssuerId::at(desk.now),
@@ -117,7 +114,7 @@ async fn create(args: &CreateArgs, config: &Config) -> Result<(), Failure> {
     if args.advertise {
         advertise(config, &row.issuer, true).await?;
     }
-    show(&row)
+    show(&desk, &row)
 }
 
 async fn advertise(config: &Config, issuer: &str, advertised: bool) -> Result<(), Failure> {
@@ -129,17 +126,17 @@ async fn advertise(config: &Config, issuer: &str, advertised: bool) -> Result<()
 async fn list(desk: &Desk) -> Result<(), Failure> {
     let mut tx = desk.look().await?;
     let (rows, _) = tx.issuers(None, PAGE).await?;
-    rows.iter().try_for_each(show)?;
+    rows.iter().try_for_each(|row| show(desk, row))?;
     Ok(tx.commit().await?)
 }
 
-fn show(row: &IssuerRow) -> Result<(), Failure> {
-    say_row(&[
-        &row.id.to_string(),
-        &row.issuer,
-        row.organization_claim.as_deref().unwrap_or("-"),
-        row.audience.as_deref().unwrap_or("-"),
-        row.default_role.as_str(),
+fn show(desk: &Desk, row: &IssuerRow) -> Result<(), Failure> {
+    desk.row(&[
+        ("id", row.id.to_string().into()),
+        ("issuer", row.issuer.as_str().into()),
+        ("organization_claim", row.organization_claim.as_deref().into()),
+        ("audience", row.audience.as_deref().into()),
+        ("default_role", row.default_role.as_str().into()),
     ])
 }
 

@@ -4,7 +4,7 @@ use sync_core::ids::PrincipalId;
 use sync_core::principal::{PrincipalKind, Role};
 use sync_store::{MemberChange, MemberRow, NewMember, StoreError};
 
-use super::{Desk, PAGE, instant, printable_name, say_row};
+use super::{At, Desk, PAGE, instant, printable_name};
 use crate::cli::Failure;
 use crate::config::Config;
 
@@ -15,9 +15,8 @@ pub(in crate::cli) enum MemberCommand {
     ///
     /// Example: syncd member list --organization acme
     List {
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
         /// Only members with this role.
         #[arg(long, value_name = "ROLE")]
         role: Option<Role>,
@@ -29,9 +28,8 @@ pub(in crate::cli) enum MemberCommand {
         /// Its name.
         #[arg(value_parser = printable_name)]
         name: String,
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
         /// owner, admin, member, auditor or ingest.
         #[arg(long, value_name = "ROLE")]
         role: Role,
@@ -54,9 +52,8 @@ pub(in crate::cli) enum MemberCommand {
 pub(in crate::cli) struct ChangeArgs {
     /// Its id, or its name where it has no identity provider.
     member: String,
-    /// Short name of the organization.
-    #[arg(long, value_name = "NAME")]
-    organization: String,
+    #[command(flatten)]
+    at: At,
     /// Another role.
     #[arg(long, value_name = "ROLE")]
     role: Option<Role>,
@@ -77,9 +74,9 @@ pub(in crate::cli) struct ChangeArgs {
 /// Runs a command on members.
 pub(in crate::cli) async fn member(command: &MemberCommand, config: &Config) -> Result<(), Failure> {
     match command {
-        MemberCommand::List { organization, role } => list(&Desk::of(config, organization).await?, *role).await,
-        MemberCommand::Create { name, organization, role, user, granted_only } => {
-            let desk = Desk::of(config, organization).await?;
+        MemberCommand::List { at, role } => list(&Desk::at(config, at).await?, *role).await,
+        MemberCommand::Create { name, at, role, user, granted_only } => {
+            let desk = Desk::at(config, at).await?;
             let new = NewMember {
                 id: PrincipalId::at(desk.now),
                 name,
@@ -92,7 +89,7 @@ pub(in crate::cli) async fn member(command: &MemberCommand, config: &Config) -> 
             tx.add_member(&new, desk.now).await.map_err(|error| explain(error, name))?;
             let made = desk.member(&mut tx, &new.id.to_string()).await?;
             desk.done(tx, "cli.create_member").await?;
-            show(&made)
+            show(&desk, &made)
         }
         MemberCommand::Change(args) => change(args, config).await,
     }
@@ -105,12 +102,12 @@ async fn list(desk: &Desk, role: Option<Role>) -> Result<(), Failure> {
         let (rows, _) = tx.members(role, after, PAGE).await?;
         let Some(last) = rows.last() else { return Ok(tx.commit().await?) };
         after = Some(last.id);
-        rows.iter().try_for_each(show)?;
+        rows.iter().try_for_each(|row| show(desk, row))?;
     }
 }
 
 async fn change(args: &ChangeArgs, config: &Config) -> Result<(), Failure> {
-    let desk = Desk::of(config, &args.organization).await?;
+    let desk = Desk::at(config, &args.at).await?;
     let change = MemberChange {
         name: args.rename.as_deref(),
         role: args.role,
@@ -127,7 +124,7 @@ async fn change(args: &ChangeArgs, config: &Config) -> Result<(), Failure> {
     let known = desk.member(&mut tx, &args.member).await?;
     let changed = tx.change_member(known.id, &change, desk.now).await.map_err(|error| explain(error, &args.member))?;
     desk.done(tx, "cli.change_member").await?;
-    show(&changed)
+    show(&desk, &changed)
 }
 
 fn explain(error: StoreError, name: &str) -> Failure {
@@ -143,14 +140,14 @@ fn explain(error: StoreError, name: &str) -> Failure {
     }
 }
 
-fn show(member: &MemberRow) -> Result<(), Failure> {
-    say_row(&[
-        &member.id.to_string(),
-        &member.name,
-        member.kind.as_str(),
-        member.role.as_str(),
-        if member.reads_all { "all" } else { "granted" },
-        &instant(member.disabled_at),
-        member.identity.as_ref().map_or("-", |(issuer, _)| issuer),
+fn show(desk: &Desk, member: &MemberRow) -> Result<(), Failure> {
+    desk.row(&[
+        ("id", member.id.to_string().into()),
+        ("name", member.name.as_str().into()),
+        ("kind", member.kind.as_str().into()),
+        ("role", member.role.as_str().into()),
+        ("reads", if member.reads_all { "all" } else { "granted" }.into()),
+        ("disabled_at", instant(member.disabled_at)),
+        ("issuer", member.identity.as_ref().map(|(issuer, _)| issuer.as_str()).into()),
     ])
 }

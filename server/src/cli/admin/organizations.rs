@@ -2,10 +2,10 @@
 
 use sync_core::clock::Clock as _;
 use sync_core::ids::OrganizationId;
-use sync_store::{OrganizationState, Plan};
+use sync_store::{Organization, OrganizationState, Plan, StoreError};
 
-use super::{Desk, connect, printable_name, say_row, short_name};
-use crate::cli::{Failure, say};
+use super::{Desk, Written, connect, printable_name, short_name};
+use crate::cli::Failure;
 use crate::clock::SystemClock;
 use crate::config::Config;
 
@@ -19,11 +19,28 @@ pub(in crate::cli) enum OrganizationCommand {
         /// Its short name: lower-case letters, digits and hyphens, at most 40.
         #[arg(value_parser = short_name)]
         name: String,
+        #[command(flatten)]
+        written: Written,
     },
     /// List the organizations: id, short name, state.
     ///
     /// Example: syncd organization list
-    List,
+    List {
+        #[command(flatten)]
+        written: Written,
+    },
+    /// Change an organization's name for people. Its short name stays: claims of JSON Web Tokens name it.
+    ///
+    /// Example: syncd organization change acme --display-name "Acme Corporation"
+    Change {
+        /// Short name of the organization.
+        organization: String,
+        #[command(flatten)]
+        written: Written,
+        /// The name; empty: none.
+        #[arg(long, value_name = "NAME", value_parser = display_name)]
+        display_name: String,
+    },
     /// Show what an organization's plan allows, or put it on another with --plan.
     ///
     /// Example: syncd organization plan acme --plan team --sources 50 --requests-per-minute 600
@@ -35,6 +52,8 @@ pub(in crate::cli) enum OrganizationCommand {
 pub(in crate::cli) struct PlanArgs {
     /// Short name of the organization.
     organization: String,
+    #[command(flatten)]
+    written: Written,
     /// What the plan is called; the error `over_limit` names it.
     #[arg(long, value_name = "NAME", value_parser = printable_name)]
     plan: Option<String>,
@@ -58,41 +77,60 @@ pub(in crate::cli) struct PlanArgs {
 /// Runs a command on organizations.
 pub(in crate::cli) async fn organization(command: &OrganizationCommand, config: &Config) -> Result<(), Failure> {
     match command {
-        OrganizationCommand::Create { name } => create(name, config).await,
-        OrganizationCommand::List => list(config).await,
+        OrganizationCommand::Create { name, written } => create(name, *written, config).await,
+        OrganizationCommand::List { written } => list(*written, config).await,
+        OrganizationCommand::Change { organization, written, display_name } => {
+            let desk = Desk::of(config, organization, *written).await?;
+            let name = Some(display_name.as_str()).filter(|name| !name.is_empty());
+            let mut tx = desk.change().await?;
+            tx.set_display_name(name, desk.now).await?;
+            desk.done(tx, "cli.change_organization").await?;
+            desk.row(&[("name", organization.as_str().into()), ("display_name", name.into())])
+        }
         OrganizationCommand::Plan(args) => plan(args, config).await,
     }
 }
 
-async fn create(name: &str, config: &Config) -> Result<(), Failure> {
-    let now = SystemClock.now();
-    let store = connect(config).await?;
-    let mut tx = store.system("organization create").await?;
-    if tx.organization_by_slug(name).await?.is_some() {
-        return Err(Failure::refused(
-            format!("organization `{name}` exists already"),
-            "choose another name, or use it",
-        ));
-    }
-    let created = tx.create_organization(OrganizationId::at(now), name, now).await?;
-    tx.commit().await?;
-    say(&format!("{} {}", created.id, created.slug))
+fn display_name(text: &str) -> Result<String, String> {
+    if text.is_empty() { Ok(String::new()) } else { printable_name(text) }
 }
 
-async fn list(config: &Config) -> Result<(), Failure> {
+async fn create(name: &str, written: Written, config: &Config) -> Result<(), Failure> {
+    let (store, now) = (connect(config).await?, SystemClock.now());
+    let desk = Desk { store, organization: OrganizationId::at(now), now, written };
+    let mut tx = desk.change().await?;
+    let created = tx.create_own_organization(name, now).await.map_err(|error| match error {
+        StoreError::Conflict(_) => {
+            Failure::refused(format!("organization `{name}` exists already"), "choose another name, or use it")
+        }
+        other => other.into(),
+    })?;
+    desk.done(tx, "cli.create_organization").await?;
+    show(written, &created)
+}
+
+async fn list(written: Written, config: &Config) -> Result<(), Failure> {
     let mut tx = connect(config).await?.system("organization list").await?;
     for found in tx.organizations().await? {
-        let state = match found.state {
-            OrganizationState::Active => "active",
-            OrganizationState::Suspended => "suspended",
-        };
-        say_row(&[&found.id.to_string(), &found.slug, state])?;
+        show(written, &found)?;
     }
     Ok(tx.commit().await?)
 }
 
+fn show(written: Written, organization: &Organization) -> Result<(), Failure> {
+    let state = match organization.state {
+        OrganizationState::Active => "active",
+        OrganizationState::Suspended => "suspended",
+    };
+    written.row(&[
+        ("id", organization.id.to_string().into()),
+        ("name", organization.slug.as_str().into()),
+        ("state", state.into()),
+    ])
+}
+
 async fn plan(args: &PlanArgs, config: &Config) -> Result<(), Failure> {
-    let desk = Desk::of(config, &args.organization).await?;
+    let desk = Desk::of(config, &args.organization, args.written).await?;
     if let Some(name) = &args.plan {
         let plan = Plan {
             name: name.clone(),
@@ -109,11 +147,12 @@ async fn plan(args: &PlanArgs, config: &Config) -> Result<(), Failure> {
     let mut tx = desk.look().await?;
     let (plan, holdings) = (tx.plan().await?, tx.holdings().await?);
     tx.commit().await?;
-    let limit = |limit: Option<u64>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
-    say_row(&["plan", &plan.name])?;
-    say_row(&["sources", &limit(plan.sources), &holdings.sources.to_string()])?;
-    say_row(&["call_sites", &limit(plan.call_sites), &holdings.call_sites.to_string()])?;
-    say_row(&["spans_per_second", &limit(plan.spans_per_second)])?;
-    say_row(&["requests_per_minute", &limit(plan.requests_per_minute)])?;
-    say_row(&["tools", &plan.tools.map_or_else(|| "-".to_owned(), |tools| tools.join(","))])
+    let what = |what: &'static str| ("what", what.into());
+    let limit = |limit: Option<u64>| ("limit", limit.into());
+    desk.row(&[what("plan"), ("name", plan.name.as_str().into())])?;
+    desk.row(&[what("sources"), limit(plan.sources), ("used", holdings.sources.into())])?;
+    desk.row(&[what("call_sites"), limit(plan.call_sites), ("used", holdings.call_sites.into())])?;
+    desk.row(&[what("spans_per_second"), limit(plan.spans_per_second)])?;
+    desk.row(&[what("requests_per_minute"), limit(plan.requests_per_minute)])?;
+    desk.row(&[what("tools"), ("limit", plan.tools.into())])
 }

@@ -7,7 +7,7 @@ use sync_core::principal::{PrincipalKind, Role, Scope};
 use sync_store::{NewMember, NewToken, StoreError, TokenInfo, Tx};
 use time::Duration;
 
-use super::{Desk, PAGE, instant, lifetime, printable_name, say_row};
+use super::{At, Desk, PAGE, instant, lifetime, printable_name};
 use crate::cli::{Failure, say};
 use crate::config::Config;
 use crate::identity::{random_secret, token as own};
@@ -23,9 +23,8 @@ pub(in crate::cli) enum TokenCommand {
     ///
     /// Example: syncd token list --organization acme
     List {
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
     },
     /// Put another token in the place of one and show it, once. The old one is accepted until the overlap ends.
     ///
@@ -33,9 +32,8 @@ pub(in crate::cli) enum TokenCommand {
     Rotate {
         /// The token's id, as `syncd token list` shows it.
         token: TokenId,
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
         /// How long the old one is accepted: a number and d, h or m.
         #[arg(long, value_name = "D", default_value = "24h", value_parser = lifetime)]
         overlap: Duration,
@@ -46,20 +44,18 @@ pub(in crate::cli) enum TokenCommand {
     Revoke {
         /// The token's id, as `syncd token list` shows it.
         token: TokenId,
-        /// Short name of the organization.
-        #[arg(long, value_name = "NAME")]
-        organization: String,
+        #[command(flatten)]
+        at: At,
     },
 }
 
 /// What a token is made of.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct TokenArgs {
-    /// Short name of the organization.
-    #[arg(long, value_name = "NAME")]
-    organization: String,
-    /// Whose token it is.
-    #[arg(long, value_name = "NAME", value_parser = printable_name)]
+    #[command(flatten)]
+    at: At,
+    /// Whose token it is: a member's name.
+    #[arg(long, visible_alias = "member", value_name = "NAME", value_parser = printable_name)]
     principal: String,
     /// What the token is called; two of a name live at a time. Absent: a name of its own.
     #[arg(long, value_name = "NAME", value_parser = printable_name)]
@@ -71,7 +67,9 @@ pub(in crate::cli) struct TokenArgs {
     /// absent: the organization's first principal becomes its owner, every other a member.
     #[arg(long, value_name = "ROLE")]
     role: Option<Role>,
-    /// What it may be used for; may be given several times.
+    /// What it may be used for; may be given several times: graph:read (ask the tools), graph:propose (ask for patches),
+    /// sources:write (register, refresh and delete repositories), telemetry:write (send spans), audit:read (read the audit
+    /// log), admin (members, grants, tokens, issuers). A role allows some of them only.
     #[arg(long = "scope", value_name = "SCOPE", required = true)]
     scopes: Vec<Scope>,
     /// After how long it is refused: a number and d, h or m (90d). Absent: never.
@@ -83,9 +81,9 @@ pub(in crate::cli) struct TokenArgs {
 pub(in crate::cli) async fn token(command: &TokenCommand, config: &Config) -> Result<(), Failure> {
     match command {
         TokenCommand::Create(args) => create(args, config).await,
-        TokenCommand::List { organization } => list(&Desk::of(config, organization).await?).await,
-        TokenCommand::Rotate { token, organization, overlap } => {
-            let desk = Desk::of(config, organization).await?;
+        TokenCommand::List { at } => list(&Desk::at(config, at).await?).await,
+        TokenCommand::Rotate { token, at, overlap } => {
+            let desk = Desk::at(config, at).await?;
             let id = TokenId::at(desk.now);
             let made = own::make(desk.organization, id, random()?);
             let mut tx = desk.change().await?;
@@ -93,21 +91,21 @@ pub(in crate::cli) async fn token(command: &TokenCommand, config: &Config) -> Re
                 .await
                 .map_err(|error| explain(error, *token))?;
             desk.done(tx, "cli.rotate_token").await?;
-            say(&made.text)
+            show_new(&desk, id, &made.text)
         }
-        TokenCommand::Revoke { token, organization } => {
-            let desk = Desk::of(config, organization).await?;
+        TokenCommand::Revoke { token, at } => {
+            let desk = Desk::at(config, at).await?;
             let mut tx = desk.change().await?;
             tx.revoke_token(*token, desk.now).await.map_err(|error| explain(error, *token))?;
             let revoked = tx.token_info(*token).await?;
             desk.done(tx, "cli.revoke_token").await?;
-            revoked.iter().try_for_each(show)
+            revoked.iter().try_for_each(|token| show(&desk, token))
         }
     }
 }
 
 async fn create(args: &TokenArgs, config: &Config) -> Result<(), Failure> {
-    let desk = Desk::of(config, &args.organization).await?;
+    let desk = Desk::at(config, &args.at).await?;
     let id = TokenId::at(desk.now);
     let made = own::make(desk.organization, id, random()?);
     let mut tx = desk.change().await?;
@@ -125,7 +123,7 @@ async fn create(args: &TokenArgs, config: &Config) -> Result<(), Failure> {
     };
     tx.create_token(&new, desk.now).await.map_err(|error| explain(error, id))?;
     desk.done(tx, "cli.create_token").await?;
-    say(&made.text)
+    show_new(&desk, id, &made.text)
 }
 
 /// The member of that name, made where there is none.
@@ -165,7 +163,7 @@ async fn list(desk: &Desk) -> Result<(), Failure> {
         let (rows, _) = tx.tokens(None, after, PAGE).await?;
         let Some(last) = rows.last() else { return Ok(tx.commit().await?) };
         after = Some(last.id);
-        rows.iter().try_for_each(show)?;
+        rows.iter().try_for_each(|row| show(desk, row))?;
     }
 }
 
@@ -186,15 +184,23 @@ fn explain(error: StoreError, token: TokenId) -> Failure {
     }
 }
 
-fn show(token: &TokenInfo) -> Result<(), Failure> {
+/// For people and for `$(…)` the token alone.
+fn show_new(desk: &Desk, id: TokenId, secret: &str) -> Result<(), Failure> {
+    if desk.written.json {
+        return desk.row(&[("id", id.to_string().into()), ("secret", secret.into())]);
+    }
+    say(secret)
+}
+
+fn show(desk: &Desk, token: &TokenInfo) -> Result<(), Failure> {
     let scopes: Vec<&str> = token.scopes.iter().map(|scope| scope.as_str()).collect();
-    say_row(&[
-        &token.id.to_string(),
-        &token.principal_name,
-        &token.name,
-        &scopes.join(","),
-        &instant(token.expires_at),
-        &instant(token.revoked_at),
-        &instant(token.last_used_at),
+    desk.row(&[
+        ("id", token.id.to_string().into()),
+        ("member", token.principal_name.as_str().into()),
+        ("name", token.name.as_str().into()),
+        ("scopes", scopes.into()),
+        ("expires_at", instant(token.expires_at)),
+        ("revoked_at", instant(token.revoked_at)),
+        ("last_used_at", instant(token.last_used_at)),
     ])
 }

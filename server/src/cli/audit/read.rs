@@ -1,5 +1,7 @@
 //! `syncd audit tail` and `syncd audit export`: whoever reads the log from the command line is in it too.
 
+mod follow;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use sync_core::clock::Clock as _;
 use sync_core::ids::RequestId;
 use sync_core::principal::Principal;
-use sync_store::{AuditFilter, AuditOrder, Outcome, Protocol, Store};
+use sync_store::{AuditFilter, AuditOrder, LoggedEvent, Outcome, Protocol, Store};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::Instant;
@@ -29,18 +31,21 @@ use crate::keys::Keys;
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct TailArgs {
     /// Short name of the organization.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME")]
     organization: String,
     /// How many rows.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     lines: u32,
+    /// Go on with each row that is written from now on, until Ctrl-C. One of a call that has not ended has no outcome yet.
+    #[arg(long, short)]
+    follow: bool,
 }
 
 /// What is exported.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ExportArgs {
     /// Short name of the organization.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME")]
     organization: String,
     /// How rows are written.
     #[arg(long, value_enum, default_value_t)]
@@ -56,22 +61,28 @@ pub(in crate::cli) struct ExportArgs {
 /// Prints the newest rows.
 pub(super) async fn tail(args: &TailArgs, config: &Config) -> Result<ExitCode, Failure> {
     let reader = Reader::of(&args.organization, "audit tail", config).await?;
-    let lines = args.lines;
-    let arguments = json!({ "lines": lines });
+    let (lines, follows) = (args.lines, args.follow);
+    let arguments = json!({ "lines": lines, "follow": follows });
     let read = reader.auditor.audited(&reader.asker, None, &arguments, move |reading| {
         Box::pin(async move {
             let newest = AuditOrder::NewestFirst(None);
-            let events = reading.tx.audit_events(&AuditFilter::default(), newest, lines).await?;
+            // What is written by transactions from here on comes when it is followed, and only then.
+            let horizon = reading.tx.audit_horizon().await?;
+            let filter = AuditFilter { below_xid: follows.then_some(horizon), ..AuditFilter::default() };
+            let events = reading.tx.audit_events(&filter, newest, lines).await?;
             reading.rows(events.len());
-            Ok(events)
+            Ok((events, horizon))
         })
     });
     let events: Result<_, AnswerError> = read.await;
-    for event in events.map_err(|error| failed(&error))?.into_iter().rev() {
-        // An entry is plain text and numbers, which always have their JSON.
-        say(&serde_json::to_string(&Entry::from(event)).unwrap_or_default())?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let (events, horizon) = events.map_err(|error| failed(&error))?;
+    events.into_iter().rev().try_for_each(print)?;
+    if args.follow { follow::run(&args.organization, horizon, config).await } else { Ok(ExitCode::SUCCESS) }
+}
+
+fn print(event: LoggedEvent) -> Result<(), Failure> {
+    // An entry is plain text and numbers, which always have their JSON.
+    say(&serde_json::to_string(&Entry::from(event)).unwrap_or_default())
 }
 
 /// Writes the log to stdout.

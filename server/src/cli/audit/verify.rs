@@ -18,7 +18,7 @@ use crate::config::Config;
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct VerifyArgs {
     /// Short name of the organization. Absent: every one.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME")]
     organization: Option<String>,
     /// Heads that the log has to lead to: a file of them (one a line; - for stdin), or one as JSON.
     #[arg(long, value_name = "HEAD")]

@@ -62,6 +62,7 @@ impl Narrowing<'_> {
             from: instant("from", self.from)?,
             to: instant("to", self.to)?,
             below_xid: None,
+            from_xid: None,
         })
     }
 

@@ -61,7 +61,7 @@ impl Answer for ChangeMember {
         let (id, wanted) = (input.path.principal, input.body);
         let not_found = || Problem::not_found(Self::SUBJECT);
         let change = MemberChange {
-            name: wanted.name.as_deref().map(named).transpose()?,
+            name: wanted.name.as_deref().map(|name| named("name", name)).transpose()?,
             role: wanted.role,
             reads_all: wanted.reads_all,
             disabled: wanted.disabled,

@@ -53,7 +53,7 @@ impl Answer for CreateMember {
         let id = PrincipalId::at(reading.now);
         let new = NewMember {
             id,
-            name: named(&wanted.name)?,
+            name: named("name", &wanted.name)?,
             kind: PrincipalKind::Service,
             role: wanted.role,
             identity: None,

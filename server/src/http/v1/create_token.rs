@@ -67,7 +67,7 @@ impl Endpoint for CreateToken {
 impl Answer for CreateToken {
     async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<NewTokenView, Problem> {
         let wanted = input.body;
-        let name = named(&wanted.name)?;
+        let name = named("name", &wanted.name)?;
         if wanted.scopes.is_empty() {
             return Err(Problem::invalid_argument("scopes", "at least one scope"));
         }

@@ -31,9 +31,9 @@ impl Answer for DeleteGrant {
     async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Nothing, Problem> {
         let GrantPath { principal, repository } = input.path;
         let not_found = || Problem::not_found(Self::SUBJECT);
-        let known = reading.tx.repository(repository).await?.ok_or_else(not_found)?;
+        let known = repository.find(&mut reading.tx).await?.ok_or_else(not_found)?;
         reading.about(known.id, &known.name);
-        match reading.tx.revoke_grant(principal, repository).await {
+        match reading.tx.revoke_grant(principal, known.id).await {
             Ok(()) => {}
             Err(StoreError::NotFound(_)) => return Err(not_found()),
             Err(error) => return Err(error.into()),

@@ -45,6 +45,8 @@ pub trait Endpoint: Send + Sync + Sized + 'static {
     const SUCCESS: StatusCode = StatusCode::OK;
     /// How else it may end, beside what every operation may end with: 409 and whatever is its own.
     const FAILURES: &'static [StatusCode] = &[];
+    /// Whether a request without a body is one with an empty object: where nothing in it has to be said.
+    const BODY_OPTIONAL: bool = false;
     /// In which forms it answers, as HTTP names them.
     const MEDIA: &'static [&'static str] = &["application/json"];
     /// The parts of the path; [`Nothing`] where it has none.

@@ -25,6 +25,8 @@ pub(super) struct Organization {
     id: OrganizationId,
     /// Its short name.
     name: String,
+    /// Its name for people, where it has one.
+    display_name: Option<String>,
     /// Who the credential acts as.
     principal: Caller,
 }
@@ -66,20 +68,27 @@ impl Endpoint for GetOrganization {
 
 impl Answer for GetOrganization {
     async fn answer(call: &Call, reading: &mut Reading, _: Input<Self>) -> Result<Organization, Problem> {
-        let organization = reading.tx.own_organization().await?;
-        let principal = call.principal();
-        reading.rows(1);
-        Ok(Organization {
-            id: organization.id,
-            name: organization.slug,
-            principal: Caller {
-                id: principal.id,
-                name: principal.name.clone(),
-                kind: principal.kind,
-                role: principal.role,
-                scopes: Scope::ALL.into_iter().filter(|scope| principal.has(*scope)).collect(),
-                reads_all: principal.readable == Readable::All,
-            },
-        })
+        view(call, reading).await
     }
+}
+
+/// The organization as whoever asks sees it.
+pub(super) async fn view(call: &Call, reading: &mut Reading) -> Result<Organization, Problem> {
+    let organization = reading.tx.own_organization().await?;
+    let display_name = reading.tx.display_name().await?;
+    let principal = call.principal();
+    reading.rows(1);
+    Ok(Organization {
+        id: organization.id,
+        name: organization.slug,
+        display_name,
+        principal: Caller {
+            id: principal.id,
+            name: principal.name.clone(),
+            kind: principal.kind,
+            role: principal.role,
+            scopes: Scope::ALL.into_iter().filter(|scope| principal.has(*scope)).collect(),
+            reads_all: principal.readable == Readable::All,
+        },
+    })
 }

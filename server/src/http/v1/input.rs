@@ -44,11 +44,14 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
     let body = if Nothing::is::<E::Body>() {
         nothing()?
     } else {
-        if !body::is_json(&parts.headers) {
-            return Err(not_json());
-        }
         let bytes = body::read(body).await?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|error| bad_json(&error))?;
+        let value: Value = if E::BODY_OPTIONAL && bytes.is_empty() {
+            json!({})
+        } else if body::is_json(&parts.headers) {
+            serde_json::from_slice(&bytes).map_err(|error| bad_json(&error))?
+        } else {
+            return Err(not_json());
+        };
         arguments.insert("body".to_owned(), value.clone());
         serde_json::from_value(whole(value)).map_err(|error| bad_body(&error))?
     };
@@ -101,7 +104,7 @@ fn bad_query(rejection: &axum::extract::rejection::QueryRejection) -> Problem {
         StatusCode::BAD_REQUEST,
         "invalid_argument",
         format!("The query cannot be taken: {}.", sync_core::text::shown(&reason, 200)),
-        "Correct the parameter; /openapi.json names each and what it may be.",
+        "Correct or leave out that parameter; /openapi.json says what this operation takes.",
     )
 }
 
@@ -109,8 +112,8 @@ fn not_json() -> Problem {
     Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "unsupported_media_type",
-        "The body of this operation is application/json.",
-        "Send `Content-Type: application/json`.",
+        "The body of this operation is JSON, and the request does not say that its body is.",
+        "Send the body as JSON, with the header `Content-Type: application/json`.",
     )
 }
 
@@ -134,7 +137,7 @@ fn bad_body(error: &serde_json::Error) -> Problem {
         StatusCode::UNPROCESSABLE_ENTITY,
         "invalid_body",
         format!("The body cannot be taken: {}.", sync_core::text::shown(&reason, 200)),
-        "Correct the member; /openapi.json names each and what it may be.",
+        "Correct or leave out that field; /openapi.json says what the body of this operation holds.",
     )
 }
 

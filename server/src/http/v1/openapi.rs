@@ -206,7 +206,7 @@ impl Describer {
         if takes_body {
             let schema = self.requests.subschema_for::<E::Body>();
             operation["requestBody"] =
-                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+                json!({ "required": !E::BODY_OPTIONAL, "content": { "application/json": { "schema": schema } } });
         }
         debug_assert!(E::METHOD != Method::GET || !takes_body, "a GET has no body");
         operation

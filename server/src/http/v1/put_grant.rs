@@ -31,11 +31,11 @@ impl Answer for PutGrant {
         let GrantPath { principal, repository } = input.path;
         let not_found = || Problem::not_found(Self::SUBJECT);
         // Whoever does not read a repository cannot give it to others either.
-        let known = reading.tx.repository(repository).await?.ok_or_else(not_found)?;
+        let known = repository.find(&mut reading.tx).await?.ok_or_else(not_found)?;
         reading.tx.member(principal).await?.ok_or_else(not_found)?;
         reading.about(known.id, &known.name);
-        reading.tx.grant(principal, repository, reading.now).await?;
+        reading.tx.grant(principal, known.id, reading.now).await?;
         reading.rows(1);
-        reading.tx.grant_of(principal, repository).await?.map(GrantView::from).ok_or_else(Problem::internal)
+        reading.tx.grant_of(principal, known.id).await?.map(GrantView::from).ok_or_else(Problem::internal)
     }
 }

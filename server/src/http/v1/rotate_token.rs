@@ -46,6 +46,7 @@ impl Endpoint for RotateToken {
     const DESCRIPTION: &'static str = "The successor has the same member, name and scopes and lives as long as the old one did from its beginning. The old one is refused after the overlap, or once it is revoked. The answer holds the new token, which is shown this once.";
     const SUBJECT: &'static str = "token";
     const SUCCESS: StatusCode = StatusCode::CREATED;
+    const BODY_OPTIONAL: bool = true;
     type Path = Named;
     type Query = Nothing;
     type Body = Wanted;

@@ -11,6 +11,7 @@ use sync_store::{GrantRow, IssuerRow, MemberRow, TokenInfo};
 use time::OffsetDateTime;
 
 use super::endpoint::Call;
+use super::repository_named::RepositoryNamed;
 use super::words;
 use crate::http::problem::Problem;
 
@@ -73,9 +74,9 @@ pub(super) struct GrantPath {
     /// Who reads.
     #[schemars(schema_with = "words::principal_id")]
     pub(super) principal: PrincipalId,
-    /// What is read.
-    #[schemars(schema_with = "words::repository_id")]
-    pub(super) repository: RepositoryId,
+    /// What is read: the repository's id, or its name with each slash written `%2F`.
+    #[schemars(schema_with = "words::repository_named")]
+    pub(super) repository: RepositoryNamed,
 }
 
 /// That a member reads a repository.
@@ -232,8 +233,8 @@ pub(super) fn owners_only(call: &Call, concerned: impl IntoIterator<Item = Role>
     ))
 }
 
-/// A name for people as it has to be; its schema is `words::name`.
-pub(super) fn named(name: &str) -> Result<&str, Problem> {
+/// A name for people, given as that argument, as it has to be; its schema is `words::name`.
+pub(super) fn named<'a>(argument: &str, name: &'a str) -> Result<&'a str, Problem> {
     let control = |c: char| matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}');
     let good = name.chars().next().is_some_and(|first| !control(first) && !matches!(first, ' ' | '\u{a0}'))
         && name.chars().count() <= 100
@@ -242,7 +243,7 @@ pub(super) fn named(name: &str) -> Result<&str, Problem> {
         Ok(name)
     } else {
         Err(Problem::invalid_argument(
-            "name",
+            argument,
             "1 to 100 characters, none of them a control character, the first no space",
         ))
     }

@@ -23,6 +23,11 @@ pub fn repository_id(_: &mut SchemaGenerator) -> Schema {
     id(RepositoryId::PREFIX)
 }
 
+/// A repository's id or its name.
+pub fn repository_named(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[a-z0-9._-]+(/[a-z0-9._-]+)*$", "minLength": 1, "maxLength": 100 })
+}
+
 /// `tok_…`
 pub fn token_id(_: &mut SchemaGenerator) -> Schema {
     id(TokenId::PREFIX)
