@@ -303,7 +303,7 @@ mod tests {
     fn a_failure_has_one_next_step() {
         let said = |error| Failure::from(error).to_string();
         assert_eq!(said(sync_store::StoreError::Refused("a; next: b".to_owned())), "a; next: b");
-        assert!(said(sync_store::StoreError::NotFound("token")).ends_with("; next: check the name"));
+        assert!(said(sync_store::StoreError::NotFound("token".to_owned())).ends_with("; next: check the name"));
     }
 
     #[test]
