@@ -154,7 +154,8 @@ fn bind<'l>(
     let stamps: Vec<Stamps> = ids()
         .map(|(at, _)| before.same_file(at).map_or_else(|| Stamps::of(project.facts(at)), |kept| kept.analyzed.stamps))
         .collect();
-    let mut changes = Changes::new(&before, relinked, &stamps);
+    let former = before::former(project, &before, &stamps);
+    let mut changes = Changes::new(project, &before, (links, relinked), &stamps, &former);
     let binder = Binder::new(project, links, surfaces);
 
     // Those that are made anew; the others are as they were.
@@ -228,7 +229,7 @@ fn bind<'l>(
 fn differing<'l>(
     files: usize,
     before: &Before<'l>,
-    changes: &Changes,
+    changes: &Changes<'_>,
     binder: &Binder<'_>,
     reads: impl for<'k> Fn(&'k Analyzed<'l>) -> &'k Reads<'l>,
 ) -> Vec<u32> {

@@ -12,7 +12,6 @@
 mod last;
 mod pack;
 
-use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -20,8 +19,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use sync_core::text::shown;
 
+#[cfg(test)]
 use crate::analyze::{Analyzed, Kept};
 use crate::language::Language;
 use crate::manifests::Id;
@@ -30,7 +31,7 @@ use crate::pins::Problem;
 use crate::walk::Sizes;
 use pack::{Pack, Place, Writer};
 
-pub(crate) use last::{Last, State};
+pub(crate) use last::{Keep, Last, State};
 
 /// How names of packs begin and end. Only files of such names are ever removed.
 const PREFIX: &str = "parsed-";
@@ -64,7 +65,7 @@ impl Key {
 pub struct Cache {
     folder: PathBuf,
     packs: Vec<Pack>,
-    known: HashMap<Key, Known>,
+    known: FxHashMap<Key, Known>,
     own: Mutex<Own>,
     /// Whether something was found that a merge should rid the cache of.
     damaged: AtomicBool,
@@ -82,7 +83,7 @@ struct Known {
 #[derive(Debug, Default)]
 struct Own {
     writer: Option<Writer>,
-    keys: HashSet<Key>,
+    keys: FxHashSet<Key>,
     problem: Option<String>,
 }
 
@@ -92,7 +93,7 @@ impl Cache {
         let mut cache = Self {
             folder: folder.to_owned(),
             packs: Vec::new(),
-            known: HashMap::new(),
+            known: FxHashMap::default(),
             own: Mutex::default(),
             damaged: AtomicBool::new(false),
         };
@@ -152,7 +153,7 @@ impl Cache {
         &self,
         catalog: &str,
         tree: (&'l [Id], &'l [Problem], &Sizes),
-        files: impl Iterator<Item = (Kept<'l, &'l Analyzed<'l>>, Option<&'l [u8]>)>,
+        files: impl FnOnce(&mut Keep<'_, 'l>) -> io::Result<()>,
     ) {
         if let Err(problem) = last::write(&self.folder, catalog, tree, files) {
             self.own().problem.get_or_insert_with(|| problem.to_string());
@@ -287,13 +288,14 @@ mod tests {
     #[test]
     fn a_key_is_content_language_and_kind_of_file() {
         let hash = "0123456789abcdef0123456789abcdef01234567";
-        let keys: HashSet<_> = [
+        let keys: FxHashSet<_> = [
             Key::new(hash, "a.ts", Language::TypeScript),
             Key::new(hash, "a.d.ts", Language::TypeScript),
             Key::new(hash, "a.tsx", Language::Tsx),
             Key::new(&hash.replace('0', "1"), "a.ts", Language::TypeScript),
         ]
-        .into();
+        .into_iter()
+        .collect();
         assert_eq!(keys.len(), 4);
         assert_eq!(Key::new(hash, "x/b.ts", Language::TypeScript), Key::new(hash, "a.mts", Language::TypeScript));
         for bad in ["", "abc", &"g".repeat(40), &"0".repeat(64)] {

@@ -206,7 +206,7 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     let end = std::thread::scope(|scope| {
         if let Some(cache) = cached.filter(|_| is_to_keep) {
             let tree = (ids.as_slice(), made.problems.as_slice(), &sizes);
-            scope.spawn(move || cache.keep(catalog.version(), tree, files.kept()));
+            scope.spawn(move || cache.keep(catalog.version(), tree, |with| files.keep(with)));
         }
         files.write(out, &header, &skipped)
     })?;

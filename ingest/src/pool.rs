@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use serve::serve;
 
+use crate::analyze::Kept;
 use crate::cache::{Cache, Key, State};
 use crate::index::Progress;
 use crate::parse::ParsedFile;
@@ -97,13 +98,15 @@ pub(crate) fn parse_files(
     progress: &dyn Progress,
 ) -> Result<Outcomes, PoolError> {
     let shared = Shared::default();
+    let kept =
+        last.map(|last| last.of_paths(candidates.iter().map(|candidate| candidate.path.as_str()))).unwrap_or_default();
     let workers = workers.get().min(candidates.len());
     let results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers)
             .map(|_| {
                 scope.spawn(|| {
                     let reader = tree.reader();
-                    let worker = Worker { command, candidates, reader, cache, last, shared: &shared, progress };
+                    let worker = Worker { command, candidates, reader, cache, kept: &kept, shared: &shared, progress };
                     let result = worker.run();
                     if result.is_err() {
                         shared.stop.store(true, Ordering::Relaxed);
@@ -137,7 +140,8 @@ struct Worker<'a> {
     candidates: &'a [Candidate],
     reader: Reader<'a>,
     cache: Option<&'a Cache>,
-    last: Option<&'a State<'a>>,
+    /// What the last index has of the candidates, in their order; empty where there is none.
+    kept: &'a [Option<&'a Kept<'a>>],
     shared: &'a Shared,
     progress: &'a dyn Progress,
 }
@@ -204,7 +208,7 @@ impl Worker<'_> {
         use crate::tree::ReadError;
         // The id of a git object says what is in it.
         if let Node::Object(id) = &candidate.node
-            && let Some(outcome) = self.recall(candidate, &id.to_hex().to_string())
+            && let Some(outcome) = self.recall(index, candidate, &id.to_hex().to_string())
         {
             return Err(outcome);
         }
@@ -215,7 +219,7 @@ impl Worker<'_> {
             })
         })?;
         if matches!(candidate.node, Node::Path)
-            && let Some(outcome) = self.recall(candidate, &content.hash)
+            && let Some(outcome) = self.recall(index, candidate, &content.hash)
         {
             return Err(outcome);
         }
@@ -243,11 +247,11 @@ impl Worker<'_> {
     }
 
     /// What the cache knows of a candidate.
-    fn recall(&self, candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
+    fn recall(&self, index: usize, candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
         let key = Key::new(content_hash, &candidate.path, candidate.language)?;
         let cache = self.cache?;
-        let kept = self.last.and_then(|last| last.same_file(&candidate.path, candidate.language, content_hash));
-        let outcome = match kept {
+        let kept = self.kept.get(index).copied().flatten();
+        let outcome = match kept.and_then(|kept| kept.same_file(candidate.language, content_hash)) {
             Some(entry) => {
                 cache.touch(&key);
                 Outcome::Kept(entry)

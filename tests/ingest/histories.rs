@@ -53,6 +53,48 @@ const PYTHON_TEXTS: [&str; 6] = [
 ];
 const PYTHON_NAMES: [&str; 4] = ["m/__init__.py", "m/a.py", "m/b.py", "main.py"];
 
+/// Parts of a file, of which each can stand beside every other one: what a file shows to others changes with some of
+/// them, and with others only what it has beside that, or the places and numbers of what follows.
+const PARTS: [&str; 36] = [
+    "import Stripe from 'stripe';\n",
+    "export const client = new Stripe('k');\n",
+    "import { client as its } from './a';\nits.charges.list({ limit: 1 });\n",
+    "export function use(c, path) { return c.charges.create({ amount: 1 }); }\n",
+    "import { use as used } from './b';\nused(new Stripe('k'), 'x').then((r) => r.id);\n",
+    "console.log('edited');\n",
+    "[1].map((n) => n + 1);\n",
+    "export function ask(path) { return fetch(`https://api.stripe.com/v1/${path}`); }\n",
+    "import { ask as asked } from './b';\nexport const asking = (path) => asked(path + '/x');\nasked('charges').then((r) => r.id);\n",
+    "import { asking as more } from './a';\nmore('customers');\nmore('refunds');\n",
+    "export class Pay { client = new Stripe('k'); constructor(x) { this.x = x; } run() { return this.client.charges.list(); } }\n",
+    "import { Pay as Payer } from './c';\nnew Payer().run();\nnew Payer(client).x.customers.list();\n",
+    "import * as all from './a';\nall.client.refunds.create({ charge: 'c' });\nall.use(all.client, 'y');\n",
+    "export * from './b';\n",
+    "export { client as pay } from './c';\n",
+    "export default use;\n",
+    "import given from './a';\ngiven(new Stripe('k'), 'z');\n",
+    "export const settings = { url: 'https://api.stripe.com/v1' };\n",
+    "settings.url = 'https://api.example.com';\n",
+    "Object.assign(settings, { url: 'https://api.github.com' });\n",
+    "import { settings as known } from './b';\nfetch(known.url + '/charges');\n",
+    "globalThis.fetch = () => 1;\n",
+    "export const register = (callback) => callback(new Stripe('k'));\n",
+    "import { register as on } from './a';\non((it) => it.charges.list());\n",
+    "function inner(c) { return c.customers.list(); }\ninner(client);\nexport const through = (c) => inner(c);\n",
+    "import { through as passed } from './c';\npassed(new Stripe('k2'));\n",
+    "jest.mock('./a');\n",
+    "exports.use = use;\n",
+    "use.member = client;\n",
+    "import { use as holder } from './a';\nholder.member.charges.list();\n",
+    "class Sub extends Pay { constructor() { super(client); } }\nnew Sub().run();\nnew Sub().x.refunds.list();\n",
+    "export let late;\nexport function early() { return late; }\nlate = client;\n",
+    "import { early as soon } from './b';\nsoon().charges.list();\n",
+    "client.host = 'x.example';\nclient.charges = {};\n",
+    "export function handler(c) { c.charges.list(); }\n",
+    "import { handler as handle } from './b';\nimport { register as hand } from './c';\nhand(handle);\n",
+];
+const PART_NAMES: [&str; 3] = ["a.ts", "b.ts", "c.ts"];
+
 /// An edit: the file, and the text it gets, or nothing where it is removed.
 type Edit = (usize, Option<usize>);
 
@@ -103,5 +145,32 @@ proptest! {
     ) {
         live(&GO_NAMES, &GO_TEXTS, go, damage);
         live(&PYTHON_NAMES, &PYTHON_TEXTS, python, damage);
+    }
+
+    #[test]
+    fn whatever_part_of_a_file_comes_or_goes_the_snapshot_is_that_of_a_cold_run(
+        edits in prop::collection::vec(
+            prop::collection::vec((0..PART_NAMES.len(), 0..PARTS.len(), any::<prop::sample::Index>()), 1..5),
+            4..10,
+        ),
+    ) {
+        let folder = Repository::with(&[("package.json", r#"{"dependencies":{"stripe":"17.0.0"}}"#)]);
+        let (_held, cache) = cache_folder();
+        // What many parts need is there from the beginning.
+        let mut all = PART_NAMES.map(|_| vec![0, 1, 3]);
+        for edit in edits {
+            for (file, part, place) in edit {
+                let parts = &mut all[file];
+                match parts.iter().position(|known| *known == part) {
+                    Some(at) => drop(parts.remove(at)),
+                    None => parts.insert(place.index(parts.len() + 1), part),
+                }
+            }
+            for (name, parts) in PART_NAMES.iter().zip(&all) {
+                let text: String = parts.iter().map(|part| PARTS[*part]).collect();
+                folder.write(name, text.as_bytes());
+            }
+            warm(folder.path(), &cache);
+        }
     }
 }

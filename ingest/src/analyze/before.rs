@@ -3,11 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::{Analyzed, Project};
-use crate::bind::{Binder, Reads, Survey, Ways, leading};
+use super::{Analyzed, Project, Table};
+use crate::bind::{Binder, Reads, Survey, Versions, Ways, leading};
 use crate::language::Language;
 use crate::link::Links;
-use crate::parse::{FunctionId, Stamps};
+use crate::parse::{ExprId, FunctionId, ParsedFile, Stamps};
 use crate::pieces::{Numbers, Piece};
 use crate::snapshot::LineCounts;
 use crate::walk::SourceEntry;
@@ -39,6 +39,16 @@ pub(crate) struct Place {
 impl Kept<'_> {
     fn is_of(&self, entry: &SourceEntry) -> bool {
         self.content_hash == entry.content_hash && self.language == entry.language
+    }
+
+    /// The file, if it is one of this language and content.
+    pub(crate) fn same_file(&self, language: Language, content_hash: &str) -> Option<SourceEntry> {
+        (self.language == language && self.content_hash == content_hash).then(|| SourceEntry {
+            path: self.path.to_owned(),
+            language,
+            content_hash: content_hash.to_owned(),
+            bytes: self.bytes,
+        })
     }
 
     /// The same with other positions.
@@ -124,26 +134,69 @@ impl<'l> Before<'l> {
     }
 }
 
-/// Which of what was read for a file is no longer what it was.
+/// What is needed of a changed file as it was, to compare it with what it is.
 #[derive(Debug)]
-pub(super) struct Changes {
-    whole: Vec<bool>,
-    surfaces: Vec<bool>,
-    callers: FxHashSet<(u32, FunctionId)>,
+pub(super) struct Former {
+    at: usize,
+    facts: Box<ParsedFile>,
+    links: Links,
 }
 
-impl Changes {
+/// The changed files of a project as they were, as far as that is still kept.
+pub(super) fn former(project: &Project<'_>, before: &Before<'_>, stamps: &[Stamps]) -> Vec<Former> {
+    let former = |(at, now): (usize, &Stamps)| {
+        let then = before.file(at).filter(|then| {
+            !before.same[at] && then.language == project.files[at].entry.language && then.analyzed.stamps != *now
+        })?;
+        let facts = project.former_facts(&SourceEntry {
+            path: then.path.to_owned(),
+            language: then.language,
+            content_hash: then.content_hash.to_owned(),
+            bytes: then.bytes,
+        })?;
+        Some(Former { at, facts, links: then.analyzed.links.get()? })
+    };
+    stamps.iter().enumerate().filter_map(former).collect()
+}
+
+/// Which of what was read for a file is no longer what it was.
+pub(super) struct Changes<'f> {
+    whole: Vec<bool>,
+    seen: Vec<bool>,
+    surfaces: Vec<bool>,
+    callers: FxHashSet<(u32, FunctionId)>,
+    /// Both versions of changed files, by position.
+    versions: FxHashMap<usize, Versions<'f>>,
+}
+
+impl<'f> Changes<'f> {
     /// Compares the files as others see them; `relinked` are those whose specifiers lead elsewhere.
-    pub(super) fn new(before: &Before<'_>, relinked: &[bool], stamps: &[Stamps]) -> Self {
-        let changed = |(at, stamps): (usize, &Stamps), stamp: fn(&Stamps) -> u64| {
+    pub(super) fn new(
+        project: &'f Project<'_>,
+        before: &Before<'_>,
+        (links, relinked): (&'f Table<'_, Links>, &[bool]),
+        stamps: &[Stamps],
+        former: &'f [Former],
+    ) -> Self {
+        let differs = |(at, stamps): (usize, &Stamps), stamp: fn(&Stamps) -> u64| {
             relinked[at] || before.file(at).is_none_or(|kept| stamp(&kept.analyzed.stamps) != stamp(stamps))
         };
         let all = || stamps.iter().enumerate();
-        Self {
-            surfaces: all().map(|file| changed(file, |stamps| stamps.surface)).collect(),
-            whole: all().map(|file| changed(file, |stamps| stamps.whole)).collect(),
+        let whole: Vec<_> = all().map(|file| differs(file, |stamps| stamps.whole)).collect();
+        let mut changes = Self {
+            surfaces: all().map(|file| differs(file, |stamps| stamps.surface)).collect(),
+            seen: whole.clone(),
+            whole,
             callers: before.orphans.clone(),
+            versions: FxHashMap::default(),
+        };
+        for Former { at, facts, links: links_then } in former {
+            let now = (project.facts(*at), links.of(project, *at));
+            let mut versions = Versions::new((facts, links_then), now);
+            changes.seen[*at] = !versions.export_the_same();
+            changes.versions.insert(*at, versions);
         }
+        changes
     }
 
     /// Compares what surveys found: `surveys` has those that were made anew, `ways` those of all files.
@@ -158,12 +211,23 @@ impl Changes {
         for (at, now) in surveys.iter().enumerate() {
             let Some(now) = now else { continue };
             let then = before.file(at).map(|kept| &kept.analyzed.survey);
-            if then.is_some_and(|then| then.ways != now.ways) {
-                self.whole[at] = true;
-                ways_changed = true;
+            let mut versions = self.versions.get_mut(&at);
+            if let Some(then) = then {
+                let is_same = match &mut versions {
+                    Some(versions) => versions.have_same_ways(&then.ways, &now.ways).unwrap_or_else(|| {
+                        project.lose();
+                        false
+                    }),
+                    None => then.ways == now.ways,
+                };
+                if !is_same {
+                    self.whole[at] = true;
+                    self.seen[at] = true;
+                    ways_changed = true;
+                }
             }
-            self.callers.extend(otherwise(then.map(|then| &then.calls), &now.calls));
-            self.callers.extend(otherwise(then.map(|then| &then.passed), &now.passed));
+            self.callers.extend(otherwise(then.map(|then| &then.calls), &now.calls, versions.as_deref_mut()));
+            self.callers.extend(otherwise(then.map(|then| &then.passed), &now.passed, versions));
         }
         if ways_changed {
             // Whoever calls a function has read its file.
@@ -175,9 +239,10 @@ impl Changes {
             let (then, now) = (leading(&then), leading(ways));
             for (file, function) in then.keys().chain(now.keys()) {
                 if then.get(&(*file, *function)) != now.get(&(*file, *function))
-                    && let Some(changed) = self.whole.get_mut(*file as usize)
+                    && let Some((whole, seen)) =
+                        self.whole.get_mut(*file as usize).zip(self.seen.get_mut(*file as usize))
                 {
-                    *changed = true;
+                    (*whole, *seen) = (true, true);
                 }
             }
         }
@@ -189,30 +254,55 @@ impl Changes {
             files.iter().all(|[file]| changed.get(file as usize).is_some_and(|changed| !changed))
         };
         left(&self.whole, &reads.whole)
+            && left(&self.seen, &reads.seen)
             && reads.callers.iter().all(|[file, function]| !self.callers.contains(&(file, function)))
             // A file between here and there that gained a name still leads to the others.
             && (left(&self.surfaces, &reads.surfaces) || binder.still_defines(reads))
     }
 }
 
-/// The functions of which one list says something else than the other.
-fn otherwise<const N: usize>(then: Option<&Numbers<'_, N>>, now: &Numbers<'_, N>) -> Vec<(u32, FunctionId)> {
+/// The functions of which a file says something else than it did: lists of calls, each behind the function that it is
+/// of. Where both versions of the file are there, the calls are compared, and else their ids.
+fn otherwise<const N: usize>(
+    then: Option<&Numbers<'_, N>>,
+    now: &Numbers<'_, N>,
+    mut versions: Option<&mut Versions<'_>>,
+) -> Vec<(u32, FunctionId)> {
     let nothing = Numbers::default();
     let then = then.unwrap_or(&nothing);
-    if then == now {
+    if versions.is_none() && then == now {
         return Vec::new();
     }
     let (then, now) = (by_function(then), by_function(now));
-    let differ = |function: &&_| then.get(*function) != now.get(*function);
-    then.keys().chain(now.keys()).filter(differ).copied().collect()
+    let nobody = Said::default();
+    let mut differ = |function: &&_| {
+        let (then, now) = (then.get(*function).unwrap_or(&nobody), now.get(*function).unwrap_or(&nobody));
+        let is_same = match &mut versions {
+            Some(versions) => versions.are_same_calls(&then.calls, &now.calls),
+            None => then.calls == now.calls,
+        };
+        !is_same || then.places != now.places
+    };
+    let of_now = now.keys().filter(|function| !then.contains_key(*function));
+    then.keys().chain(of_now).filter(&mut differ).copied().collect()
+}
+
+/// What a file says of one function.
+#[derive(Debug, Default)]
+struct Said {
+    calls: Vec<ExprId>,
+    /// The places of the arguments, where it is of those.
+    places: Vec<u32>,
 }
 
 /// What is said of each function, behind its file and itself.
-fn by_function<const N: usize>(all: &Numbers<'_, N>) -> FxHashMap<(u32, FunctionId), Vec<[u32; N]>> {
-    let mut functions: FxHashMap<_, Vec<_>> = FxHashMap::default();
+fn by_function<const N: usize>(all: &Numbers<'_, N>) -> FxHashMap<(u32, FunctionId), Said> {
+    let mut functions: FxHashMap<_, Said> = FxHashMap::default();
     for said in all.iter() {
-        if let [file, function, ..] = said[..] {
-            functions.entry((file, function)).or_default().push(said);
+        if let [file, function, call, ref places @ ..] = said[..] {
+            let said = functions.entry((file, function)).or_default();
+            said.calls.push(call);
+            said.places.extend(places);
         }
     }
     functions

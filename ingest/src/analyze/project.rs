@@ -117,6 +117,11 @@ impl<'a> Project<'a> {
         })
     }
 
+    /// The facts of a file as it was before, where they are still kept.
+    pub(super) fn former_facts(&self, entry: &SourceEntry) -> Option<Box<ParsedFile>> {
+        (self.recall)(entry)
+    }
+
     /// Whether all that was asked for was there.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole.load(Ordering::Relaxed)

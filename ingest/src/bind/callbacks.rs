@@ -15,13 +15,13 @@ const MOST_CALLS: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Given {
     /// By function: the call and the position of the argument.
-    passed: HashMap<FunctionId, Vec<(ExprId, usize)>>,
+    pub(super) passed: HashMap<FunctionId, Vec<(ExprId, usize)>>,
     /// Calls of what a function's parameter is.
-    called: HashMap<(FunctionId, u32), Vec<ExprId>>,
+    pub(super) called: HashMap<(FunctionId, u32), Vec<ExprId>>,
 }
 
 impl Given {
-    fn of(parsed: &ParsedFile) -> Self {
+    pub(super) fn of(parsed: &ParsedFile) -> Self {
         let mut given = Self::default();
         for call in &parsed.calls {
             let Expr::Call { callee, arguments, .. } = parsed.expr(call.expr) else { continue };

@@ -51,9 +51,9 @@ impl Survey<'_> {
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ways {
     /// Its functions whose one plain request to a vendor depends on their parameters. Ascending.
-    wrappers: Vec<(FunctionId, Wrapper)>,
+    pub(super) wrappers: Vec<(FunctionId, Wrapper)>,
     /// Calls by which its functions pass parameters of their own on to functions of the repository, in source order.
-    relays: Vec<(FunctionId, Relay)>,
+    pub(super) relays: Vec<(FunctionId, Relay)>,
 }
 
 impl Ways {
@@ -255,7 +255,7 @@ impl<'w> Evaluator<'_, 'w> {
     pub(super) fn survey(&mut self, file: FileId, left: usize) -> Survey<'static> {
         self.begin_file(left);
         let world = self.world;
-        let parsed = world.file(file).parsed;
+        let parsed = world.whole_file(file).parsed;
         let mut calls = Vec::new();
         let mut given = Vec::new();
         let mut relays = Vec::new();

@@ -37,28 +37,28 @@ pub(super) struct Changed {
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Of names of the file.
-    bindings: HashMap<BindingId, Vec<Change>>,
+    pub(super) bindings: HashMap<BindingId, Vec<Change>>,
     /// Of object literals that a name of the file stands for.
-    objects: HashMap<ExprId, Vec<Change>>,
+    pub(super) objects: HashMap<ExprId, Vec<Change>>,
     /// What is assigned to a member of a name last, and of functions of the file.
-    members_of_names: HashMap<BindingId, HashMap<String, ExprId>>,
-    members_of_functions: HashMap<FunctionId, HashMap<String, ExprId>>,
+    pub(super) members_of_names: HashMap<BindingId, HashMap<String, ExprId>>,
+    pub(super) members_of_functions: HashMap<FunctionId, HashMap<String, ExprId>>,
     /// What is assigned to members of parameters.
-    members_of_parameters: HashMap<FunctionId, Vec<(u32, Name, ExprId)>>,
+    pub(super) members_of_parameters: HashMap<FunctionId, Vec<(u32, Name, ExprId)>>,
     /// What is assigned to members of classes of the file, in its order.
-    classes: HashMap<ClassId, Vec<(Name, ExprId)>>,
+    pub(super) classes: HashMap<ClassId, Vec<(Name, ExprId)>>,
     /// Of globals: `fetch = …`, `globalThis.fetch = …`.
-    globals: Vec<(Name, ExprId)>,
+    pub(super) globals: Vec<(Name, ExprId)>,
     /// Objects and members that something is assigned to, and what, where the object may be a client.
-    members: Vec<(ExprId, Option<Name>, ExprId)>,
+    pub(super) members: Vec<(ExprId, Option<Name>, ExprId)>,
     /// `Object.assign(…)` of what may be a client.
-    assigned: Vec<(ExprId, ExprId)>,
+    pub(super) assigned: Vec<(ExprId, ExprId)>,
     /// Keys that are set on names by methods (`url.searchParams.set("limit", …)`, `form.append("file", …)`).
-    set: HashMap<BindingId, Vec<Option<Name>>>,
+    pub(super) set: HashMap<BindingId, Vec<Option<Name>>>,
 }
 
 impl Changes {
-    fn of(parsed: &ParsedFile) -> Self {
+    pub(super) fn of(parsed: &ParsedFile) -> Self {
         let mut changes = Self::default();
         for (target, write) in &parsed.written {
             let (object, name) = match *parsed.expr(*target) {
@@ -256,7 +256,7 @@ impl Evaluator<'_, '_> {
 
     /// What a file assigns to a global of its own making.
     pub(super) fn assigned_global(&mut self, file: FileId, name: Name) -> Value {
-        let changes = self.changes_in(file);
+        let changes = self.all_changes_in(file, |changes| changes.globals.is_empty());
         let mut all = Value::Unknown;
         if self.world.file(file).parsed.name(name) == "fetch" {
             return all;
@@ -270,7 +270,7 @@ impl Evaluator<'_, '_> {
 
     /// What the file of a class assigns to a member of its instances from outside of them.
     pub(super) fn member_of_instances(&mut self, file: FileId, class: ClassId, name: &str) -> Value {
-        let changes = self.changes_in(file);
+        let changes = self.all_changes_in(file, |changes| changes.members.is_empty());
         let parsed = self.world.file(file).parsed;
         let mut all = Value::Unknown;
         for (object, member, value) in &changes.members {
@@ -322,7 +322,7 @@ impl Evaluator<'_, '_> {
     }
 
     fn moves(&mut self, file: FileId, vendor: &Vendor) -> bool {
-        let changes = self.changes_in(file);
+        let changes = self.all_changes_in(file, |changes| changes.members.is_empty() && changes.assigned.is_empty());
         let package = self.catalog.package_of(self.catalog.shape(vendor.shape).package);
         let options = &package.client_options;
         let says_where = |name: &str| options.base_url.iter().any(|key| key == name);
@@ -371,10 +371,11 @@ impl Evaluator<'_, '_> {
 
     /// The arguments of a file's calls to members of which the functions that it calls assign something.
     fn changed_by_functions(&mut self, file: FileId) -> Rc<Vec<Changed>> {
+        // What is remembered is of the same file, which has noted that.
         if let Some(known) = self.changed.get(&file) {
             return Rc::clone(known);
         }
-        let parsed = self.world.file(file).parsed;
+        let parsed = self.world.whole_file(file).parsed;
         let mut all = Vec::new();
         for call in &parsed.calls {
             let Expr::Call { callee, arguments, .. } = parsed.expr(call.expr) else { continue };
@@ -398,7 +399,7 @@ impl Evaluator<'_, '_> {
     }
 
     fn replaces(&mut self, file: FileId, vendor: &Vendor) -> bool {
-        let changes = self.changes_in(file);
+        let changes = self.all_changes_in(file, |changes| changes.members.is_empty() && changes.assigned.is_empty());
         let parsed = self.world.file(file).parsed;
         let mut replaced = Vec::new();
         for (object, name, value) in &changes.members {
@@ -440,7 +441,7 @@ impl Evaluator<'_, '_> {
     /// Whether a file assigns something to a global that does not make requests as that does. A function that calls
     /// what was there before only watches.
     pub(super) fn replaces_global(&mut self, file: FileId, name: &str) -> bool {
-        let changes = self.changes_in(file);
+        let changes = self.all_changes_in(file, |changes| changes.globals.is_empty());
         let parsed = self.world.file(file).parsed;
         changes.globals.iter().filter(|(global, _)| parsed.name(*global) == name).any(|(_, value)| {
             match self.expr(file, *value) {
@@ -451,7 +452,7 @@ impl Evaluator<'_, '_> {
     }
 
     fn calls_a_library(&mut self, file: FileId, function: FunctionId) -> bool {
-        let parsed = self.world.file(file).parsed;
+        let parsed = self.world.whole_file(file).parsed;
         let inside = |at: Option<FunctionId>| parsed.functions_around(at).any(|around| around == function);
         parsed.calls.iter().filter(|call| inside(call.function)).any(|call| {
             let Expr::Call { callee, .. } = parsed.expr(call.expr) else { return false };
@@ -462,7 +463,7 @@ impl Evaluator<'_, '_> {
 
     /// What a file assigns to `defaults.<key>` of a client that makes plain requests.
     pub(super) fn default_of(&mut self, file: FileId, http: &Http, key: &str) -> Option<(FileId, ExprId)> {
-        let changes = self.changes_in(file);
+        let changes = self.all_changes_in(file, |changes| changes.members.is_empty());
         let parsed = self.world.file(file).parsed;
         let mut found = None;
         for (object, name, value) in &changes.members {
@@ -481,6 +482,16 @@ impl Evaluator<'_, '_> {
         found
     }
 
+    /// The changes that a file makes, of which a list is gone through. That there is none in it others see as well.
+    fn all_changes_in(&mut self, file: FileId, is_none: impl Fn(&Changes) -> bool) -> Rc<Changes> {
+        let changes = self.changes_in(file);
+        if !is_none(&changes) {
+            self.world.whole_file(file);
+        }
+        changes
+    }
+
+    /// The changes that a file makes, to look up what is kept by an id.
     fn changes_in(&mut self, file: FileId) -> Rc<Changes> {
         let parsed = self.world.file(file).parsed;
         Rc::clone(self.changes.entry(file).or_insert_with(|| Rc::new(Changes::of(parsed))))

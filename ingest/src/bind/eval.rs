@@ -474,7 +474,7 @@ fn last_certain(parsed: &ParsedFile, binding: BindingId, used: ExprId) -> Option
 }
 
 /// Whether a file is a module of CommonJS: `exports` and `module` are no variables of a script in a page.
-fn exports_by_assigning(parsed: &ParsedFile) -> bool {
+pub(super) fn exports_by_assigning(parsed: &ParsedFile) -> bool {
     parsed.exports.iter().any(|export| matches!(export.value, ExportValue::Expr(_) | ExportValue::Binding(_)))
 }
 

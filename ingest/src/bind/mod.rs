@@ -34,6 +34,7 @@ mod tests;
 mod text;
 mod types;
 mod value;
+mod versions;
 mod world;
 mod wrapped;
 mod written;
@@ -55,6 +56,7 @@ pub(crate) use callers::{Survey, Surveyed, Ways, leading};
 pub(crate) use clients::united;
 pub(crate) use reads::Reads;
 pub(crate) use surface::Surface;
+pub(crate) use versions::Versions;
 
 /// What all files together say of one of them.
 #[derive(Debug, Default)]
@@ -126,7 +128,7 @@ impl Evaluator<'_, '_> {
     fn bind(&mut self, id: FileId, left: usize) -> (Linked, Bound<'static>) {
         self.begin_file(left);
         let world = self.world;
-        let file = world.file(id);
+        let file = world.whole_file(id);
         let call_sites = self.call_sites(id);
         let (edges, unresolved) = self.edges(id);
         let target = |name| file.targets.get(&name).map(|target: &u32| world.path(*target).to_owned());

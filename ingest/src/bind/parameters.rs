@@ -369,20 +369,19 @@ impl Evaluator<'_, '_> {
     /// The call of a member of a call's result: `.send(…)` on `post(…)`.
     pub(super) fn call_on(&mut self, file: FileId, result: ExprId) -> Option<ExprId> {
         let parsed = self.world.file(file).parsed;
-        self.continued
-            .entry(file)
-            .or_insert_with(|| {
-                let mut continued = FxHashMap::default();
-                for call in &parsed.calls {
-                    if let Expr::Call { callee, .. } = parsed.expr(call.expr)
-                        && let Expr::Member(object, _) = parsed.expr(*callee)
-                    {
-                        continued.insert(*object, call.expr);
-                    }
-                }
-                continued
-            })
-            .get(&result)
-            .copied()
+        self.continued.entry(file).or_insert_with(|| continued(parsed)).get(&result).copied()
     }
+}
+
+/// The calls of members of the results of calls, by those.
+pub(super) fn continued(parsed: &ParsedFile) -> FxHashMap<ExprId, ExprId> {
+    let mut continued = FxHashMap::default();
+    for call in &parsed.calls {
+        if let Expr::Call { callee, .. } = parsed.expr(call.expr)
+            && let Expr::Member(object, _) = parsed.expr(*callee)
+        {
+            continued.insert(*object, call.expr);
+        }
+    }
+    continued
 }

@@ -37,7 +37,7 @@ impl Evaluator<'_, '_> {
         }
         match self.member(&handler, "get") {
             Value::Function(there, function) => {
-                let parsed = self.world.file(there).parsed;
+                let parsed = self.world.whole_file(there).parsed;
                 let returns = parsed.functions.get(function as usize).map_or(&[][..], |it| &it.returns);
                 !returns.iter().any(|returned| is_looked_up(parsed, *returned, 0))
             }

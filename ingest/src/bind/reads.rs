@@ -15,7 +15,10 @@ pub(crate) struct Reads<'l> {
     /// Files of which anything may have been read; the file itself among them. Ascending.
     #[serde(borrow)]
     pub(crate) whole: Numbers<'l, 1>,
-    /// Files of which only the names that they export were read. Ascending, none of `whole`.
+    /// Files of which was read what others see of them. Ascending, none of `whole`.
+    #[serde(borrow)]
+    pub(crate) seen: Numbers<'l, 1>,
+    /// Files of which the names that they export were read. Ascending, none of `whole`.
     #[serde(borrow)]
     pub(crate) surfaces: Numbers<'l, 1>,
     /// Names that were looked up in a file and found in another or not at all: [`Sought`].
@@ -32,7 +35,7 @@ pub(super) type Sought = Vec<(FileId, String, Option<Definition>)>;
 impl Reads<'_> {
     /// Gives each file its new position.
     pub(crate) fn moved(&mut self, to: impl Fn(FileId) -> FileId) {
-        for files in [&mut self.whole, &mut self.surfaces] {
+        for files in [&mut self.whole, &mut self.seen, &mut self.surfaces] {
             files.change(|[file]| *file = to(*file));
         }
         self.callers.change(|[file, _]| *file = to(*file));
@@ -50,36 +53,34 @@ impl Reads<'_> {
 /// Collects [`Reads`].
 #[derive(Debug)]
 pub(super) struct Noted {
-    marks: Vec<Mark>,
+    marks: Vec<Marks>,
     files: Vec<FileId>,
     callers: Vec<(FileId, FunctionId)>,
     definitions: FxHashMap<(FileId, String), Option<Definition>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
-    Unread,
-    Surface,
-    Whole,
-}
+/// What was read of a file: any of these.
+type Marks = u8;
+const SURFACE: Marks = 1;
+const SEEN: Marks = 2;
+const WHOLE: Marks = 4;
 
 impl Noted {
     /// Nothing of so many files was read yet.
     pub(super) fn new(files: usize) -> Self {
-        Self {
-            marks: vec![Mark::Unread; files],
-            files: Vec::new(),
-            callers: Vec::new(),
-            definitions: FxHashMap::default(),
-        }
+        Self { marks: vec![0; files], files: Vec::new(), callers: Vec::new(), definitions: FxHashMap::default() }
     }
 
     pub(super) fn whole(&mut self, file: FileId) {
-        self.note(file, Mark::Whole);
+        self.note(file, WHOLE);
+    }
+
+    pub(super) fn seen(&mut self, file: FileId) {
+        self.note(file, SEEN);
     }
 
     pub(super) fn surface(&mut self, file: FileId) {
-        self.note(file, Mark::Surface);
+        self.note(file, SURFACE);
     }
 
     pub(super) fn callers(&mut self, function: (FileId, FunctionId)) {
@@ -90,28 +91,30 @@ impl Noted {
         self.definitions.insert((file, name.to_owned()), found);
     }
 
-    fn note(&mut self, file: FileId, mark: Mark) {
+    fn note(&mut self, file: FileId, mark: Marks) {
         let known = &mut self.marks[file as usize];
-        if *known == Mark::Unread {
+        if *known == 0 {
             self.files.push(file);
         }
-        *known = mark.max(*known);
+        *known |= mark;
     }
 
     pub(super) fn clear(&mut self) {
         for file in self.files.drain(..) {
-            self.marks[file as usize] = Mark::Unread;
+            self.marks[file as usize] = 0;
         }
         self.callers.clear();
         self.definitions.clear();
     }
 
     pub(super) fn reads(&self) -> Reads<'static> {
+        let mut files = self.files.clone();
+        files.sort_unstable();
         let marked = |mark| {
-            let mut files: Vec<_> =
-                self.files.iter().copied().filter(|file| self.marks[*file as usize] == mark).collect();
-            files.sort_unstable();
-            Numbers::of(files.into_iter().map(|file| [file]))
+            // Who read all of a file read all else.
+            let is_marked = |marks: Marks| marks & mark != 0 && (mark == WHOLE || marks & WHOLE == 0);
+            let files = files.iter().filter(|file| is_marked(self.marks[**file as usize]));
+            Numbers::of(files.map(|file| [*file]))
         };
         let mut callers = self.callers.clone();
         callers.sort_unstable();
@@ -120,8 +123,9 @@ impl Noted {
         let mut definitions: Sought = sought.map(|((file, name), found)| (*file, name.clone(), *found)).collect();
         definitions.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         Reads {
-            whole: marked(Mark::Whole),
-            surfaces: marked(Mark::Surface),
+            whole: marked(WHOLE),
+            seen: marked(SEEN),
+            surfaces: marked(SURFACE),
             definitions: Piece::of(&definitions),
             callers: Numbers::of(callers.into_iter().map(|(file, function)| [file, function])),
         }

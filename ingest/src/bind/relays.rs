@@ -25,7 +25,7 @@ impl Evaluator<'_, '_> {
         if depth > DEEPEST || !self.may_look() {
             return false;
         }
-        let parsed = self.world.file(file).parsed;
+        let parsed = self.world.whole_file(file).parsed;
         let inside = |at: Option<FunctionId>| parsed.functions_around(at).any(|around| around == function);
         let mut other = false;
         let mut requests = None;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
 use crate::catalog::ClientOptions;
-use crate::parse::{ClassId, Expr, ExprId, MemberKind};
+use crate::parse::{ClassId, Expr, ExprId, MemberKind, ParsedFile};
 
 impl Evaluator<'_, '_> {
     /// The client that an instance of a class is which extends a vendor's: of the options that its `super(…)` gives.
@@ -88,17 +88,19 @@ impl Evaluator<'_, '_> {
     /// The call by which a class makes the part of it that the class which it extends makes.
     fn super_call(&mut self, file: FileId, class: ClassId) -> Option<ExprId> {
         let parsed = self.world.file(file).parsed;
-        let found = self.supers.entry(file).or_insert_with(|| {
-            let mut supers = FxHashMap::default();
-            for call in &parsed.calls {
-                if let Expr::Call { callee, .. } = parsed.expr(call.expr)
-                    && let Expr::Super(Some(class)) = *parsed.expr(*callee)
-                {
-                    supers.insert(class, call.expr);
-                }
-            }
-            supers
-        });
-        found.get(&class).copied()
+        self.supers.entry(file).or_insert_with(|| super_calls(parsed)).get(&class).copied()
     }
+}
+
+/// The `super(…)` of the classes of a file.
+pub(super) fn super_calls(parsed: &ParsedFile) -> FxHashMap<ClassId, ExprId> {
+    let mut supers = FxHashMap::default();
+    for call in &parsed.calls {
+        if let Expr::Call { callee, .. } = parsed.expr(call.expr)
+            && let Expr::Super(Some(class)) = *parsed.expr(*callee)
+        {
+            supers.insert(class, call.expr);
+        }
+    }
+    supers
 }

@@ -20,7 +20,7 @@ use crate::parse::{ClassId, ExportValue, FunctionId, Name, Origin, ParsedFile, S
 const LONGEST_CHAIN: usize = 64;
 
 /// The specifier of the package that a file is a part of.
-const OWN_PACKAGE: &str = ".";
+pub(super) const OWN_PACKAGE: &str = ".";
 
 /// A file among others.
 pub(super) struct File<'p> {
@@ -57,10 +57,11 @@ pub(super) struct World<'p> {
     links: &'p Table<'p, Links>,
     surfaces: &'p Table<'p, Surface>,
     /// What those export that a file takes everything from, by file.
-    stars: Vec<OnceCell<Option<Stars>>>,
+    stars: Vec<OnceCell<Option<Box<Stars>>>>,
     /// How much may still be looked at for that.
     pub(super) left_for_stars: Cell<usize>,
-    files: Vec<OnceCell<File<'p>>>,
+    /// Few files are read for a binding that is made anew, and there is a world a thread: what is not read takes little.
+    files: Vec<OnceCell<Box<File<'p>>>>,
     tests: Vec<OnceCell<bool>>,
     reads: RefCell<Noted>,
     /// What was looked up, by file and name.
@@ -104,8 +105,15 @@ impl<'p> World<'p> {
         self.reads.borrow().reads()
     }
 
-    /// A file with all that is known of it.
+    /// A file, to read of it what others see: that which its exports and its calls of other files lead to by ids, and
+    /// what tables keep by these. [`Versions`](super::versions::Versions) says whether that has changed.
     pub(super) fn file(&self, id: FileId) -> &File<'p> {
+        self.reads.borrow_mut().seen(id);
+        self.unnoted(id)
+    }
+
+    /// A file, to go through a list of its facts: all of its calls, say.
+    pub(super) fn whole_file(&self, id: FileId) -> &File<'p> {
         self.reads.borrow_mut().whole(id);
         self.unnoted(id)
     }
@@ -148,7 +156,7 @@ impl<'p> World<'p> {
             }
             let family = self.project.files[at].entry.language.family();
             let siblings = self.siblings(id).collect();
-            File { parsed, family, targets, submodules, siblings, published }
+            Box::new(File { parsed, family, targets, submodules, siblings, published })
         })
     }
 
@@ -277,8 +285,9 @@ impl<'p> World<'p> {
     pub(super) fn definition(&self, file: FileId, name: &str) -> Option<Definition> {
         let sought = self.sought(file, name);
         let mut reads = self.reads.borrow_mut();
-        if sought.surfaces == [file] && sought.found.is_some() {
-            reads.whole(file);
+        let own = self.surface(file).named(name).first().map(|export| Definition { file, export: export.at });
+        if sought.surfaces == [file] && sought.found.is_some() && sought.found == own {
+            reads.seen(file);
         } else {
             for file in &sought.surfaces {
                 reads.surface(*file);
@@ -380,7 +389,7 @@ impl<'w> Search<'w, '_> {
         if here.named("*").is_empty() {
             return found;
         }
-        let stars = self.world.stars[file as usize].get_or_init(|| Stars::of(self.world, file)).as_ref();
+        let stars = self.world.stars[file as usize].get_or_init(|| Stars::of(self.world, file).map(Box::new)).as_ref();
         if let Some(stars) = stars
             && let with @ (With::Nothing | With::Only(_)) = stars.with(name)
         {

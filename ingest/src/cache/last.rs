@@ -8,30 +8,31 @@
 //! CRC-32                 4 bytes, little endian, over all that stands before it
 //! ```
 //!
-//! A run reads it whole, and decodes of what was found only what it needs: the rest is written as it lies
-//! ([`crate::pieces`]). Where a byte of it is not what was written, all is found again.
+//! A run decodes of what was found only what it needs: the rest is written as it lies ([`crate::pieces`]). The lines,
+//! which are most of it, are never in memory all at once: they are looked through when the file is opened and copied when
+//! a snapshot is written. Where a byte of it is not what was written, all is found again.
 
 use std::borrow::Cow;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 
 use crate::analyze::{Analyzed, Kept, Place};
-use crate::language::Language;
 use crate::manifests::Id;
 use crate::pieces::Numbers;
 use crate::pins::Problem;
 use crate::snapshot::ANALYZER;
-use crate::walk::{Known, Sizes, SourceEntry};
+use crate::walk::{Known, Sizes};
 
 /// Its name in the folder of a cache.
 const NAME: &str = "last.index";
 /// Bytes behind everything else.
-const TAIL: usize = 8 + 4;
-/// Written at once.
+const TAIL: u64 = 8 + 4;
+/// Read or written at once.
 const BUFFER: usize = 256 << 10;
 
 /// Names what the file depends on beside the tree: the sources of everything that makes an index, and the catalog.
@@ -39,14 +40,15 @@ fn build_line(catalog: &str) -> String {
     format!("sync last index 2, {ANALYZER}, {}, {catalog}\n", env!("SYNC_INDEX_STAMP"))
 }
 
-/// The bytes of the last index.
+/// The last index, opened.
 #[derive(Debug)]
 pub(crate) struct Last {
-    bytes: Vec<u8>,
+    file: File,
     /// Where the lines begin.
-    lines: usize,
-    /// Where they end and what was found begins.
-    found: usize,
+    lines: u64,
+    /// Where they end.
+    lines_end: u64,
+    found: Vec<u8>,
 }
 
 /// What the last index found, as it lies in its bytes.
@@ -70,31 +72,85 @@ impl Last {
         let path = folder.join(NAME);
         // A device or a pipe in its place would be read without end.
         fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        Self::of(fs::read(path).ok()?, catalog)
+        Self::of(File::open(path).ok()?, catalog)
     }
 
-    fn of(bytes: Vec<u8>, catalog: &str) -> Option<Self> {
-        let lines = build_line(catalog);
-        bytes.starts_with(lines.as_bytes()).then_some(())?;
-        let lines = lines.len();
-        let (rest, checksum) = bytes.split_last_chunk::<4>()?;
-        (crc32fast::hash(rest) == u32::from_le_bytes(*checksum)).then_some(())?;
-        let (rest, length) = rest.split_last_chunk::<8>()?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        let found = rest.len().checked_sub(length).filter(|found| *found >= lines)?;
-        Some(Self { bytes, lines, found })
+    fn of(file: File, catalog: &str) -> Option<Self> {
+        let expected = build_line(catalog);
+        let lines = expected.len() as u64;
+        let end = file.metadata().ok()?.len().checked_sub(TAIL)?;
+        let (mut length, mut checksum) = ([0; 8], [0; 4]);
+        file.read_exact_at(&mut length, end).ok()?;
+        file.read_exact_at(&mut checksum, end + 8).ok()?;
+        let found_length = u64::from_le_bytes(length);
+        let lines_end = end.checked_sub(found_length).filter(|at| *at >= lines)?;
+        let mut sum = crc32fast::Hasher::new();
+        let mut buffer = vec![0; expected.len()];
+        file.read_exact_at(&mut buffer, 0).ok()?;
+        (buffer == expected.as_bytes()).then_some(())?;
+        sum.update(&buffer);
+        buffer.resize(BUFFER, 0);
+        let mut at = lines;
+        while at < lines_end {
+            let most = usize::try_from(lines_end - at).map_or(BUFFER, |left| left.min(BUFFER));
+            let chunk = buffer.get_mut(..most)?;
+            file.read_exact_at(chunk, at).ok()?;
+            sum.update(chunk);
+            at += chunk.len() as u64;
+        }
+        let mut found = vec![0; usize::try_from(found_length).ok()?];
+        file.read_exact_at(&mut found, lines_end).ok()?;
+        sum.update(&found);
+        sum.update(&length);
+        (sum.finalize() == u32::from_le_bytes(checksum)).then_some(Self { file, lines, lines_end, found })
     }
 
     /// What it found.
     pub(crate) fn state(&self) -> Option<State<'_>> {
-        postcard::from_bytes(self.bytes.get(self.found..self.bytes.len() - TAIL)?).ok()
+        postcard::from_bytes(&self.found).ok()
     }
 
+    /// Whether it has a line.
+    pub(crate) fn has(&self, place: Place) -> bool {
+        self.line_at(place).is_some()
+    }
+
+    /// Its lines, to be read one after the other.
+    pub(crate) const fn lines(&self) -> Lines<'_> {
+        Lines { last: self, buffer: Vec::new(), from: 0 }
+    }
+
+    fn line_at(&self, place: Place) -> Option<u64> {
+        let from = self.lines.checked_add(place.offset)?;
+        from.checked_add(u64::from(place.length)).filter(|to| *to <= self.lines_end).map(|_| from)
+    }
+}
+
+/// Reads lines of the last index.
+pub(crate) struct Lines<'a> {
+    last: &'a Last,
+    /// What was read last, from an offset in the file on.
+    buffer: Vec<u8>,
+    from: u64,
+}
+
+impl Lines<'_> {
     /// The line of a file.
-    pub(crate) fn line(&self, place: Place) -> Option<&[u8]> {
-        let from = self.lines.checked_add(usize::try_from(place.offset).ok()?)?;
-        let to = from.checked_add(place.length as usize).filter(|to| *to <= self.found)?;
-        self.bytes.get(from..to)
+    pub(crate) fn get(&mut self, place: Place) -> io::Result<&[u8]> {
+        let from = self.last.line_at(place).ok_or(io::ErrorKind::InvalidData)?;
+        let length = place.length as usize;
+        let known = |buffer: &[u8], start: u64| {
+            let at = usize::try_from(from.checked_sub(start)?).ok()?;
+            at.checked_add(length).filter(|to| *to <= buffer.len()).map(|to| at..to)
+        };
+        if known(&self.buffer, self.from).is_none() {
+            let left = usize::try_from(self.last.lines_end - from).unwrap_or(usize::MAX);
+            self.buffer.resize(length.max(BUFFER).min(left), 0);
+            self.last.file.read_exact_at(&mut self.buffer, from)?;
+            self.from = from;
+        }
+        let found = known(&self.buffer, self.from).and_then(|range| self.buffer.get(range));
+        found.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 }
 
@@ -114,40 +170,43 @@ impl State<'_> {
         }
     }
 
-    /// A file of the last index, if it is the same file.
-    pub(crate) fn same_file(&self, path: &str, language: Language, content_hash: &str) -> Option<SourceEntry> {
-        let at = self.files.binary_search_by(|kept| kept.path.cmp(path)).ok()?;
-        let kept = self.files.get(at)?;
-        (kept.language == language && kept.content_hash == content_hash).then(|| SourceEntry {
-            path: path.to_owned(),
-            language,
-            content_hash: content_hash.to_owned(),
-            bytes: kept.bytes,
-        })
+    /// What the last index has of files that are given by their paths, ascending.
+    pub(crate) fn of_paths<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Vec<Option<&Kept<'_>>> {
+        let mut all = self.files.iter().peekable();
+        paths
+            .map(|path| {
+                while all.next_if(|kept| kept.path < path).is_some() {}
+                all.next_if(|kept| kept.path == path)
+            })
+            .collect()
     }
 }
 
-/// Puts an index in the place of the last one. `lines` are those of the files that have one, in their order, whose places
+/// What is done with each file that is kept, and its line if it has one.
+pub(crate) type Keep<'k, 'l> = dyn FnMut(Kept<'l, &'l Analyzed<'l>>, Option<&[u8]>) -> io::Result<()> + 'k;
+
+/// Puts an index in the place of the last one. `files` gives all of its files, in their order; the places of their lines
 /// are set here.
 pub(super) fn write<'l>(
     folder: &Path,
     catalog: &str,
     (manifests, problems, sizes): (&'l [Id], &'l [Problem], &Sizes),
-    files: impl Iterator<Item = (Kept<'l, &'l Analyzed<'l>>, Option<&'l [u8]>)>,
+    files: impl FnOnce(&mut Keep<'_, 'l>) -> io::Result<()>,
 ) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(super::PREFIX).suffix(super::UNFINISHED).tempfile_in(folder)?;
     let mut out = Summed { out: BufWriter::with_capacity(BUFFER, file), sum: crc32fast::Hasher::new() };
     out.write_all(build_line(catalog).as_bytes())?;
     let mut all = Vec::new();
     let mut offset = 0;
-    for (mut kept, line) in files {
+    files(&mut |mut kept, line| {
         if let Some((place, line)) = kept.line.as_mut().zip(line) {
             out.write_all(line)?;
             place.offset = offset;
             offset += u64::from(place.length);
         }
         all.push(kept);
-    }
+        Ok(())
+    })?;
     let state = State { manifests: manifests.into(), problems: problems.into(), files: all, sizes: numbers(sizes) };
     let found = postcard::to_allocvec(&state).map_err(io::Error::other)?;
     out.write_all(&found)?;

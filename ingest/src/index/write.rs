@@ -1,12 +1,12 @@
 //! Writing what was found: the snapshot, and beside it what the next index can keep.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use sync_core::graph::{End, Header, Skipped};
 
 use super::run::Made;
-use crate::analyze::{Analyzed, Found, Kept, Line, Place};
-use crate::cache::Last;
+use crate::analyze::{Found, Kept, Line, Place};
+use crate::cache::{Keep, Last};
 use crate::snapshot::{LineCounts, WriteError, Writer};
 use crate::walk::SourceEntry;
 
@@ -25,20 +25,28 @@ impl<'a> Files<'a> {
     }
 
     /// Each file, with its line if it has one.
-    fn all(self) -> impl Iterator<Item = (&'a SourceEntry, &'a Found<'a>, Option<(&'a [u8], LineCounts)>)> {
-        self.entries.iter().zip(self.found).map(move |(entry, found)| {
-            let line = match &found.line {
-                Line::New(line) => Some((line.bytes.as_slice(), line.counts)),
-                Line::Kept(place) => self.last.and_then(|last| Some((last.line(*place)?, place.counts))),
-                Line::TooLarge => None,
+    fn each<E: From<io::Error>>(
+        self,
+        mut with: impl FnMut(&'a SourceEntry, &'a Found<'a>, Option<(&[u8], LineCounts)>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut lines = self.last.map(Last::lines);
+        for (entry, found) in self.entries.iter().zip(self.found) {
+            let line = match (&found.line, &mut lines) {
+                (Line::New(line), _) => Some((line.bytes.as_slice(), line.counts)),
+                (Line::Kept(place), Some(lines)) => Some((lines.get(*place)?, place.counts)),
+                (Line::Kept(_), None) | (Line::TooLarge, _) => None,
             };
-            (entry, found, line)
-        })
+            with(entry, found, line)?;
+        }
+        Ok(())
     }
 
     /// Whether all lines that the last index is to have are there.
     pub(super) fn are_whole(self) -> bool {
-        self.all().all(|(_, found, line)| line.is_some() || matches!(found.line, Line::TooLarge))
+        self.found.iter().all(|found| match found.line {
+            Line::Kept(place) => self.last.is_some_and(|last| last.has(place)),
+            Line::New(_) | Line::TooLarge => true,
+        })
     }
 
     /// Writes the snapshot.
@@ -47,17 +55,16 @@ impl<'a> Files<'a> {
         for skipped in skipped {
             writer.skipped(skipped)?;
         }
-        for (entry, _, line) in self.all() {
-            if let Some((line, counts)) = line {
-                writer.line(&entry.path, line, counts)?;
-            }
-        }
+        self.each(|entry, _, line| match line {
+            Some((line, counts)) => writer.line(&entry.path, line, counts),
+            None => Ok(()),
+        })?;
         writer.finish()
     }
 
-    /// What the next index can keep, with the lines.
-    pub(super) fn kept(self) -> impl Iterator<Item = (Kept<'a, &'a Analyzed<'a>>, Option<&'a [u8]>)> {
-        self.all().map(|(entry, found, line)| {
+    /// Gives what the next index can keep, with the lines.
+    pub(super) fn keep(self, with: &mut Keep<'_, 'a>) -> io::Result<()> {
+        self.each(|entry, found, line| {
             let place = line
                 .and_then(|(line, counts)| Some(Place { offset: 0, length: u32::try_from(line.len()).ok()?, counts }));
             let kept = Kept {
@@ -68,7 +75,7 @@ impl<'a> Files<'a> {
                 analyzed: &found.analyzed,
                 line: place,
             };
-            (kept, line.map(|(line, _)| line))
+            with(kept, line.map(|(line, _)| line))
         })
     }
 }
