@@ -42,8 +42,9 @@ struct Cli {
     config: Option<PathBuf>,
     /// Work on what `syncd dev` started: with the database and the keys of its usual folder, or of DIR (its --data-dir).
     // With an equals sign only: what stands behind a space is the command.
-    #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    dev: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "absent, given without a folder, given with one")]
+    dev: Option<Option<PathBuf>>,
     #[command(subcommand)]
     command: Command,
 }
@@ -226,9 +227,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
                 "name its folder with --data-dir",
             ));
         }
-        Some(folder) => {
-            dev::attach(Some(folder.as_path()).filter(|path| !path.as_os_str().is_empty()), std::env::vars().collect())?
-        }
+        Some(folder) => dev::attach(folder.as_deref(), std::env::vars().collect())?,
     };
     let load = || Config::load(file, environment.iter().cloned());
     match cli.command {
@@ -297,6 +296,15 @@ mod tests {
             let help = command.clone().render_long_help().to_string();
             assert!(!leaf || help.contains("Example"), "{}: {help}", command.get_name());
         }
+    }
+
+    #[test]
+    fn what_stands_behind_dev_is_its_folder_only_with_an_equals_sign() {
+        let dev = |line: &str| Cli::try_parse_from(line.split(' ')).unwrap().dev;
+        assert_eq!(dev("syncd organization list"), None);
+        assert_eq!(dev("syncd --dev organization list"), Some(None));
+        assert_eq!(dev("syncd organization list --dev"), Some(None));
+        assert_eq!(dev("syncd --dev=/data organization list"), Some(Some("/data".into())));
     }
 
     #[test]
