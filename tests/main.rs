@@ -9,6 +9,7 @@ mod dev;
 mod golden;
 mod http;
 mod ingest;
+mod jobs;
 mod load;
 mod mcp;
 mod store;

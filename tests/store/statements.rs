@@ -9,7 +9,9 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 use sync_core::change::{ChangeKind, Severity};
 use sync_core::graph::Context;
-use sync_core::ids::{ChangeId, EventId, FindingId, IssuerId, JobId, OrganizationId, PrincipalId, RequestId, TokenId};
+use sync_core::ids::{
+    ChangeId, EventId, FindingId, IssuerId, JobId, LeaseId, OrganizationId, PrincipalId, RequestId, TokenId,
+};
 use sync_core::join::{Finding, Window};
 use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
 use sync_core::rung::{BindingSource, Rung};
@@ -177,7 +179,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     tx.enqueue(&known.job(&known.text("runs")), NOW).await.unwrap();
     tx.commit().await.unwrap();
     let mut queue = store.system("test").await.unwrap();
-    known.ticket = queue.claim(known.token.uuid(), NOW + Duration::HOUR, NOW).await.unwrap();
+    known.ticket = queue.claim(LeaseId::at(NOW), NOW + Duration::HOUR, NOW).await.unwrap();
     queue.commit().await.unwrap();
     let mut superuser = database.superuser().await;
     let xid: String =

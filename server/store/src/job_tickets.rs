@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use sync_core::ids::{JobId, OrganizationId};
+use sync_core::ids::{JobId, LeaseId, OrganizationId};
 use time::OffsetDateTime;
 
 use sqlx::FromRow;
@@ -30,7 +30,7 @@ pub struct Ticket {
     /// What it does.
     pub kind: JobKind,
     /// By which this lease is told from any other.
-    pub holder: Uuid,
+    pub holder: LeaseId,
     /// Which run this is, from 1.
     pub attempt: u32,
     /// When it was asked for first.
@@ -95,7 +95,7 @@ impl SystemTx {
     /// ran out is there to be taken again. `holder` is new each time.
     pub async fn claim(
         &mut self,
-        holder: Uuid,
+        holder: LeaseId,
         lease_until: OffsetDateTime,
         now: OffsetDateTime,
     ) -> Result<Option<Ticket>, StoreError> {
@@ -124,7 +124,7 @@ impl SystemTx {
              FROM next WHERE t.id = next.id
              RETURNING t.id, t.organization_id, t.kind, t.holder, t.attempts, t.enqueued_at, t.run_at",
         )
-        .bind(holder)
+        .bind(holder.uuid())
         .bind(lease_until)
         .bind(now)
         .fetch_optional(self.connection())
@@ -143,14 +143,19 @@ impl SystemTx {
 
     /// Keeps leases until `lease_until`; gives those that are still held. The others were taken back or lost, and what
     /// runs under them is to end.
-    pub async fn heartbeat(&mut self, holders: &[Uuid], lease_until: OffsetDateTime) -> Result<Vec<Uuid>, StoreError> {
-        Ok(sqlx::query_scalar(
+    pub async fn heartbeat(
+        &mut self,
+        holders: &[LeaseId],
+        lease_until: OffsetDateTime,
+    ) -> Result<Vec<LeaseId>, StoreError> {
+        let kept: Vec<Uuid> = sqlx::query_scalar(
             "UPDATE routing.job_tickets SET lease_until = $2 WHERE holder = ANY ($1) AND state = 'leased' RETURNING holder",
         )
-        .bind(holders)
+        .bind(holders.iter().map(|holder| holder.uuid()).collect::<Vec<_>>())
         .bind(lease_until)
         .fetch_all(self.connection())
-        .await?)
+        .await?;
+        Ok(kept.into_iter().map(LeaseId::from_uuid).collect())
     }
 }
 
@@ -262,7 +267,7 @@ impl Tx {
              WHERE t.id = $1 AND t.holder = $2 AND EXISTS (SELECT FROM sync.jobs j WHERE j.id = t.id) FOR UPDATE OF t",
         )
         .bind(ticket.id.uuid())
-        .bind(ticket.holder)
+        .bind(ticket.holder.uuid())
         .fetch_optional(self.connection())
         .await?
         .map(|_| ())
@@ -275,7 +280,7 @@ impl Tx {
              WHERE t.id = $1 AND t.holder = $2 AND EXISTS (SELECT FROM sync.jobs j WHERE j.id = t.id)",
         )
         .bind(ticket.id.uuid())
-        .bind(ticket.holder)
+        .bind(ticket.holder.uuid())
         .execute(self.connection())
         .await?;
         if gone.rows_affected() == 0 { Err(lease_lost()) } else { Ok(()) }
@@ -294,7 +299,7 @@ impl Tx {
              RETURNING priority, serial_key, dedupe_key",
         )
         .bind(ticket.id.uuid())
-        .bind(ticket.holder)
+        .bind(ticket.holder.uuid())
         .fetch_optional(self.connection())
         .await?;
         let (priority, serial_key, dedupe_key) = held.ok_or_else(lease_lost)?;
@@ -368,7 +373,7 @@ impl TicketColumns {
             id: JobId::from_uuid(self.id),
             organization: OrganizationId::from_uuid(self.organization_id),
             kind: read_kind(&self.kind)?,
-            holder: self.holder,
+            holder: LeaseId::from_uuid(self.holder),
             attempt: small(self.attempts),
             enqueued_at: self.enqueued_at,
             run_at: self.run_at,
