@@ -56,9 +56,10 @@ enum Command {
     ///
     /// Example: SYNC_DATABASE_URL=postgres://sync_app@db/sync SYNC_SECRET_KEY_FILE=/run/secrets/sync syncd serve
     Serve,
-    /// Work until SIGTERM or Ctrl-C: seal the audit log, keep it as long as is wanted; any number of these on one database.
+    /// Work until SIGTERM or Ctrl-C: bring sources up to date, seal the audit log, keep it as long as is wanted; any number
+    /// of these on one database.
     ///
-    /// Example: SYNC_MAINTENANCE_DATABASE_URL=postgres://sync_maintainer@db/sync SYNC_SEAL_KEY_FILE=/run/secrets/seal syncd worker
+    /// Example: SYNC_DATABASE_URL=postgres://sync_app@db/sync SYNC_MAINTENANCE_DATABASE_URL=postgres://sync_maintainer@db/sync SYNC_SEAL_KEY_FILE=/run/secrets/seal syncd worker
     Worker,
     /// Apply missing migrations as the owner role; create and grant the service's and the maintenance role.
     ///
@@ -233,7 +234,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Dev(args) => dev::run(&args, executable()?, cli.config.clone(), environment)?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
-        Command::Worker => runtime()?.block_on(worker::run(load()?))?,
+        Command::Worker => runtime()?.block_on(worker::run(load()?, executable()?))?,
         Command::Migrate(args) => runtime()?.block_on(migrate::run(&args, &load()?))?,
         Command::Organization(command) => runtime()?.block_on(admin::organization(&command, &load()?))?,
         Command::Member(command) => runtime()?.block_on(admin::member(&command, &load()?))?,

@@ -78,7 +78,19 @@ pub struct Config {
     organization_requests_per_minute: u32,
     /// Requests a minute from one address prefix with credentials that are not accepted.
     stranger_requests_per_minute: u32,
-    /// Seconds that requests in flight may take after SIGTERM.
+    /// Jobs that a worker runs at a time; 0: none.
+    pub worker_slots: usize,
+    /// Where a worker keeps mirrors and caches.
+    pub worker_data_dir: PathBuf,
+    /// Room for all mirrors of a worker, in MiB.
+    pub mirror_quota_mib: u64,
+    /// Seconds between two looks at the remote heads of a source; 0: never.
+    pub sweep_every_s: u64,
+    /// Hosts of sources that may have addresses of a private network, or of this machine.
+    pub private_source_hosts: Vec<String>,
+    /// Whether folders and `file:` addresses of the worker's machine may be sources.
+    pub local_sources: bool,
+    /// Seconds that requests and jobs in flight may take after SIGTERM.
     pub shutdown_grace_s: u64,
     /// tracing's filter.
     pub log: String,

@@ -1,7 +1,9 @@
 //! Jobs: asked for, taken, run, tried again, given up, given back. Time stands unless a test moves it.
 
+mod crashes;
 mod fairness;
 mod queue;
+mod reindex;
 mod worker;
 
 use std::sync::Arc;

@@ -322,7 +322,9 @@ probes! {
     Tx repositories_with_path(tx, of) => tx.repositories_with_path(&of.path, 9);
     Tx set_repository_state(tx, of) => tx.set_repository_state(of.who.repository, RepositoryState::Failed, None, NOW);
     Tx set_source_settings(tx, of) => tx.set_source_settings(of.who.repository, &SourceSettings { tracked_refs: vec!["release/*".to_owned()], ..SourceSettings::default() });
+    Tx set_source_address(tx, of) => tx.set_source_address(of.who.repository, Some("github"), None);
     Tx set_egress_consent(tx, of) => tx.set_egress_consent(of.who.repository, Some("ada"), NOW);
+    Tx erase_source(tx, of) => tx.erase_source(of.who.repository, None);
     Tx refs(tx, of) => tx.refs(of.who.repository);
     Tx keep_ref(tx, of) => tx.keep_ref(of.who.repository, "main", RefOrigin::Requested, Some(NOW));
     Tx set_committed_at(tx, of) => tx.set_committed_at(of.who.repository, "main", Some(NOW));

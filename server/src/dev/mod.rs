@@ -36,6 +36,7 @@ use crate::audit::maintain::{self, Maintainer};
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError};
 use crate::http::serve;
+use crate::jobs::worker::Worker;
 use crate::shutdown::Shutdown;
 use database::Database;
 use owner::Owner;
@@ -146,6 +147,7 @@ struct Ready {
     store: Store,
     owner: Owner,
     indexed: Indexed,
+    worker: Worker,
 }
 
 impl Start<'_> {
@@ -154,14 +156,15 @@ impl Start<'_> {
         let store = self.database.prepare(self.clock.now()).await?;
         self.progress.say("the database answers");
         let owner = owner::ensure(&store, &self.data, self.clock.now()).await?;
+        let worker = self.worker(store.clone(), &self.settings.config()?)?;
         let ((), indexed) = tokio::try_join!(
             async {
                 feed::refresh(&store, &self.data, self.clock.now()).await?.tell(self.progress);
                 Ok(())
             },
-            self.index(&store, &owner.principal),
+            self.index(&store, &owner.principal, &worker),
         )?;
-        Ok(Ready { store, owner, indexed })
+        Ok(Ready { store, owner, indexed, worker })
     }
 
     async fn serve(&self, ready: Ready, listener: TcpListener, shutdown: Shutdown) -> Result<(), DevError> {
@@ -169,7 +172,7 @@ impl Start<'_> {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(|error| failed(&error))?;
         let mut config = self.settings.config()?;
         config.bound_to(listener.local_addr().map_err(|error| failed(&error))?);
-        let Ready { store, owner, indexed } = ready;
+        let Ready { store, owner, indexed, worker } = ready;
         let serving = self.database.serve(config.database_connections).await?;
         let maintainer = self.maintainer(&config).await?;
         let app = App::in_process(config, serving.clone(), self.clock.clone()).map_err(|error| failed(&error))?;
@@ -193,8 +196,10 @@ impl Start<'_> {
         let renewing =
             tokio::spawn(feed::keep_fresh(store.clone(), self.data.clone(), self.clock.clone(), self.progress));
         let maintaining = maintainer.map(|maintainer| tokio::spawn(maintainer.run(shutdown.clone())));
+        let working = tokio::spawn(worker.run(shutdown.clone()));
         let served = serve(app, listener, shutdown).await;
         renewing.abort();
+        working.await.map_err(|error| failed(&error))?;
         if let Some(maintaining) = maintaining {
             maintaining.await.map_err(|error| failed(&error))?;
         }

@@ -1,11 +1,207 @@
-//! A validated snapshot becomes what is answered from.
+//! The job `reindex`: the head of a ref is brought here, read by a child, and becomes what is answered from.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use sync_core::ids::RepositoryId;
 use sync_core::principal::Principal;
-use sync_store::{Index, RepositoryState, SnapshotFacts, Store, StoreError, Swap};
-use time::OffsetDateTime;
+use sync_ingest::git::RemoteUrl;
+use sync_store::{Gate, Index, RepositoryState, SnapshotFacts, Store, StoreError, Swap, Tx};
+use time::{Duration, OffsetDateTime};
 
-use super::findings;
+use super::child::ChildError;
+use super::index_child::{self, IndexChildError, IndexRequest, Known};
+use super::place::{self, HEAD, LocalSources, Place, WorkerFolders};
+use super::run::{Fault, Problem, Run};
+use super::{fetch_child, findings, refs};
+
+/// How long a ref that somebody asked for is kept after it was last indexed.
+pub const REQUESTED_FOR: Duration = Duration::days(14);
+
+/// After how many tries what takes too long is not tried again: each costs minutes.
+const SLOW_TRIES: u32 = 3;
+
+/// What reindexing stands on.
+pub struct Reindex {
+    /// The executable that knows the commands `fetch` and `index`.
+    pub executable: PathBuf,
+    /// Where mirrors and caches are kept.
+    pub folders: WorkerFolders,
+    /// What is allowed of sources on this machine.
+    pub local: LocalSources,
+    /// Whether, where a remote does not answer, what was fetched from it before is indexed.
+    pub last_fetch_will_do: bool,
+    /// Told how far it is.
+    pub told: Arc<dyn Fn(Told<'_>) + Send + Sync>,
+}
+
+/// How far a reindexing is.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// This is being fetched.
+    Fetching(&'a str),
+    /// It could not be, and what was fetched before is indexed.
+    LastFetch(&'a str),
+    /// The source of this name is being read.
+    Indexing(&'a str),
+    /// It is as it was.
+    Unchanged,
+    /// It is indexed.
+    Indexed(&'a Index),
+}
+
+/// Code that can be read.
+struct Brought {
+    path: PathBuf,
+    /// What to read of it; absent: what its `HEAD` names.
+    rev: Option<String>,
+    /// When its commit was made, where that is known.
+    committed_at: Option<OffsetDateTime>,
+}
+
+/// What is indexed before the remote is looked at.
+struct Before {
+    /// Of the ref, as far as it is known what `HEAD` names.
+    index: Option<Index>,
+    /// When each ref was stored or confirmed.
+    indexed_at: BTreeMap<String, OffsetDateTime>,
+}
+
+impl Reindex {
+    /// Does it.
+    pub async fn run(&self, run: &Run) -> Result<(), Fault> {
+        let asked = run.job.ref_name.as_deref().unwrap_or(&run.repository.default_branch);
+        if run.repository.settings.gate == Gate::Off {
+            return Err(Fault::Lasting(Problem::new(
+                "gated",
+                "its gate is off",
+                "set the gate of the source to `auto` or `on`",
+            )));
+        }
+        let place = Place::of(&run.repository, &self.local)?;
+        let before = before(run, asked).await?;
+        let brought = match place {
+            Place::Folder(path) => Brought { path, rev: named(asked), committed_at: None },
+            Place::Remote(url) => run.timed("fetch", self.bring(run, &url, asked)).await?,
+        };
+        (self.told)(Told::Indexing(&run.repository.name));
+        let snapshot = run.timed("index", self.read(run, asked, &brought, before.index.as_ref())).await?;
+        match (snapshot, &before.index) {
+            (Some(snapshot), _) => self.store(run, asked, &before, &brought, snapshot).await,
+            (None, Some(index)) => {
+                let now = run.clock.now();
+                let mut tx = run.store.begin_write(&run.principal()).await?;
+                confirm_in(&mut tx, run.repository.default_branch == index.ref_name, index, now).await?;
+                (self.told)(Told::Unchanged);
+                let result = json!({"commit": index.commit, "ref": index.ref_name, "confirmed": true});
+                run.finish(tx, result).await
+            }
+            (None, None) => {
+                Err(Fault::Passing(Problem::new("internal", "the indexer wrote nothing", "report it, if it stays")))
+            }
+        }
+    }
+
+    /// Brings the head of a ref here: the one place that knows how.
+    async fn bring(&self, run: &Run, url: &RemoteUrl, asked: &str) -> Result<Brought, Fault> {
+        (self.told)(Told::Fetching(url.as_str()));
+        let rev = named(asked);
+        let folder = self.folders.mirrors(run.ticket.organization, run.repository.id);
+        let mirror = folder.join(hex::encode(&Sha256::digest(asked)[..8]));
+        match fetch_child::run(&self.executable, url, rev.as_deref(), &mirror).await {
+            Ok(()) => {}
+            Err(error) if self.last_fetch_will_do && mirror.exists() => {
+                (self.told)(Told::LastFetch(&error.to_string()))
+            }
+            Err(ChildError::Refused { what, next }) => return Err(Fault::Lasting(Problem::new("refused", what, next))),
+            Err(error) => return Err(child_failed(run, "fetch_failed", error)),
+        }
+        Ok(Brought { path: mirror, rev: None, committed_at: None })
+    }
+
+    /// Has it read; nothing where it is as it was.
+    async fn read(
+        &self,
+        run: &Run,
+        asked: &str,
+        brought: &Brought,
+        index: Option<&Index>,
+    ) -> Result<Option<SnapshotFacts>, Fault> {
+        let cache = self.folders.cache(run.ticket.organization, run.repository.id);
+        place::make(&cache).map_err(|error| {
+            let reason = format!("the worker's folder {} cannot be used: {error}", cache.display());
+            Fault::Passing(Problem::new("disk", reason, "have the operator look at worker_data_dir"))
+        })?;
+        let request = IndexRequest {
+            executable: self.executable.clone(),
+            path: brought.path.clone(),
+            rev: brought.rev.clone(),
+            ref_name: named(asked),
+            cache: Some(cache),
+            gate: run.repository.settings.gate.as_str(),
+            known: index.and_then(known),
+        };
+        index_child::run(&request).await.map_err(|error| match error {
+            IndexChildError::Child(ChildError::Refused { what, next }) => {
+                Fault::Lasting(Problem::new("gated", what, next))
+            }
+            IndexChildError::Child(error) => child_failed(run, "index_failed", error),
+            IndexChildError::Snapshot(_) => {
+                Fault::Passing(Problem::new("internal", error.to_string(), "this is a fault of Sync; report it"))
+            }
+        })
+    }
+
+    /// Makes the snapshot what is answered from, and ends the job: one transaction.
+    async fn store(
+        &self,
+        run: &Run,
+        asked: &str,
+        before: &Before,
+        brought: &Brought,
+        snapshot: SnapshotFacts,
+    ) -> Result<(), Fault> {
+        let ref_name = named(asked).or_else(|| snapshot.header.ref_name.clone()).unwrap_or_else(|| HEAD.to_owned());
+        let (now, repository) = (run.clock.now(), run.repository.id);
+        let mut tx = run.store.begin_write(&run.principal()).await?;
+        let swap = run.timed("store", async {
+            tx.lock_repository(repository).await?;
+            // By an upload, or by a run under the ref's other name: what this one fetched may be older.
+            let there = tx.current_index(repository, &ref_name).await?.map(|index| index.indexed_at);
+            if there != before.indexed_at.get(&ref_name).copied() {
+                return Err(Fault::Passing(Problem::new(
+                    "moved_meanwhile",
+                    format!("{} was indexed by another run meanwhile", sync_core::text::shown(&ref_name, 200)),
+                    "nothing: its head is looked at again",
+                )));
+            }
+            let swap = swap_in(&mut tx, repository, &ref_name, &snapshot, now).await?;
+            let is_default = asked == HEAD || ref_name == run.repository.default_branch;
+            if asked == HEAD && ref_name != run.repository.default_branch {
+                tx.set_default_branch(repository, &ref_name).await?;
+            }
+            refs::keep(&mut tx, &run.repository, &ref_name, is_default, now).await?;
+            tx.set_committed_at(repository, &ref_name, brought.committed_at).await?;
+            if is_default {
+                tx.set_repository_state(repository, RepositoryState::Indexed, None, now).await?;
+            }
+            Ok(swap)
+        });
+        let swap = swap.await?;
+        let index = &swap.index;
+        let result = json!({
+            "commit": index.commit, "ref": index.ref_name, "confirmed": swap.confirmed,
+            "changed_files": swap.changed_files, "removed_files": swap.removed_files,
+            "files": index.counts.files, "call_sites": index.counts.call_sites,
+        });
+        run.finish(tx, result).await?;
+        (self.told)(Told::Indexed(index));
+        Ok(())
+    }
+}
 
 /// Makes the snapshot the current index of the ref and its findings those of that index, in one transaction: a reader
 /// sees the old index with its findings or the new one with its own.
@@ -18,24 +214,70 @@ pub async fn store_snapshot(
     now: OffsetDateTime,
 ) -> Result<Swap, StoreError> {
     let mut tx = store.begin_write(principal).await?;
-    let swap = tx.swap_index(repository, ref_name, snapshot, now).await?;
-    if !swap.confirmed || findings::are_stale(&mut tx, &swap.index).await? {
-        findings::replace(&mut tx, &swap.index, now).await?;
-    }
+    let swap = swap_in(&mut tx, repository, ref_name, snapshot, now).await?;
     tx.set_repository_state(repository, RepositoryState::Indexed, None, now).await?;
     tx.commit().await?;
     Ok(swap)
 }
 
-/// Says that an index is still that of its ref's head: `indexed_at` moves, and an earlier refusal is over.
-pub async fn confirm(
-    store: &Store,
-    principal: &Principal,
-    index: &Index,
+/// The same in the caller's transaction, but for the repository's state.
+async fn swap_in(
+    tx: &mut Tx,
+    repository: RepositoryId,
+    ref_name: &str,
+    snapshot: &SnapshotFacts,
     now: OffsetDateTime,
-) -> Result<(), StoreError> {
-    let mut tx = store.begin_write(principal).await?;
+) -> Result<Swap, StoreError> {
+    let swap = tx.swap_index(repository, ref_name, snapshot, now).await?;
+    if !swap.confirmed || findings::are_stale(tx, &swap.index).await? {
+        findings::replace(tx, &swap.index, now).await?;
+    }
+    Ok(swap)
+}
+
+/// Says that an index is still that of its ref's head: `indexed_at` moves, and an earlier refusal is over.
+async fn confirm_in(tx: &mut Tx, is_default: bool, index: &Index, now: OffsetDateTime) -> Result<(), StoreError> {
     tx.confirm_index(index, now).await?;
-    tx.set_repository_state(index.repository, RepositoryState::Indexed, None, now).await?;
-    tx.commit().await
+    if is_default {
+        tx.set_repository_state(index.repository, RepositoryState::Indexed, None, now).await?;
+    }
+    Ok(())
+}
+
+async fn before(run: &Run, asked: &str) -> Result<Before, StoreError> {
+    let ref_name = if asked == HEAD { &run.repository.default_branch } else { asked };
+    let mut tx = run.store.begin(&run.principal()).await?;
+    let index = tx.current_index(run.repository.id, ref_name).await?;
+    let refs = tx.refs(run.repository.id).await?;
+    tx.commit().await?;
+    let indexed_at = refs.into_iter().filter_map(|row| Some((row.name, row.indexed_at?))).collect();
+    Ok(Before { index, indexed_at })
+}
+
+/// The ref, where it is more than what `HEAD` names.
+fn named(asked: &str) -> Option<String> {
+    (asked != HEAD).then(|| asked.to_owned())
+}
+
+/// What the child compares with. A plain folder has no commit, and what was cut short deserves another try.
+fn known(index: &Index) -> Option<Known> {
+    let commit = index.commit.clone().filter(|_| !index.partial)?;
+    Some(Known { commit, analyzer: index.analyzer.clone(), catalog: index.catalog.clone() })
+}
+
+fn child_failed(run: &Run, code: &'static str, error: ChildError) -> Fault {
+    match error {
+        ChildError::Refused { what, next } | ChildError::Failed { what, next } => {
+            Fault::Passing(Problem::new(code, what, next))
+        }
+        ChildError::Start { .. } => Fault::Passing(Problem::new(
+            "internal",
+            error.to_string(),
+            "have the operator check the limits on processes of the worker's user",
+        )),
+        ChildError::Time { .. } => {
+            let problem = Problem::new("timeout", error.to_string(), "try again, or name a smaller repository");
+            if run.ticket.attempt < SLOW_TRIES { Fault::Passing(problem) } else { Fault::Lasting(problem) }
+        }
+    }
 }

@@ -9,13 +9,14 @@ use std::time::Duration as StdDuration;
 use sync_core::clock::Clock;
 use sync_core::ids::LeaseId;
 use sync_core::principal::Principal;
-use sync_store::{JobKind, Outcome, RepositoryState, Requeued, Store, StoreError, Ticket};
-use time::Duration;
+use sync_store::{Job, JobReport, Outcome, Repository, RepositoryState, Requeued, Store, StoreError, Ticket, Tx};
+use time::{Duration, OffsetDateTime};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
 
 use super::backoff::{self, MAX_ATTEMPTS};
+use super::place::HEAD;
 use super::run::{Fault, Problem, Run, Work};
 use crate::shutdown::Shutdown;
 
@@ -179,12 +180,13 @@ impl Worker {
             )
         };
         let Some(repository) = repository else {
-            tx.bury_job(ticket, &problem.to_store(), &sync_store::JobReport::default(), now).await?;
+            tx.bury_job(ticket, &problem.to_store(), &JobReport::default(), now).await?;
             tx.commit().await?;
             return Ok(None);
         };
-        let whole = ticket.kind == JobKind::Reindex && job.ref_name.as_deref() == Some(&*repository.default_branch);
-        if whole && matches!(repository.state, RepositoryState::Registered | RepositoryState::Failed) {
+        if is_of_default(&job, &repository)
+            && matches!(repository.state, RepositoryState::Registered | RepositoryState::Failed)
+        {
             tx.set_repository_state(repository.id, RepositoryState::Indexing, None, now).await?;
         }
         let run = Run::new(self.0.store.clone(), self.0.clock.clone(), ticket.clone(), job, repository, now);
@@ -247,7 +249,7 @@ impl Worker {
         Ok(Ended::Retried)
     }
 
-    async fn give_up(&self, mut tx: sync_store::Tx, run: &Run, problem: &Problem) -> Result<(), StoreError> {
+    async fn give_up(&self, mut tx: Tx, run: &Run, problem: &Problem) -> Result<(), StoreError> {
         let now = self.0.clock.now();
         tx.bury_job(&run.ticket, &problem.to_store(), &run.report(problem), now).await?;
         tx.record_event(&run.event(Outcome::Error, Some(problem.code), now)).await?;
@@ -318,17 +320,16 @@ impl Inner {
 }
 
 /// What asks about the default branch is told what became of its last run; an older index still answers.
-async fn note_state(
-    tx: &mut sync_store::Tx,
-    run: &Run,
-    problem: &Problem,
-    now: time::OffsetDateTime,
-) -> Result<(), StoreError> {
-    if run.job.ref_name.as_deref() != Some(&*run.repository.default_branch) {
+async fn note_state(tx: &mut Tx, run: &Run, problem: &Problem, now: OffsetDateTime) -> Result<(), StoreError> {
+    if !is_of_default(&run.job, &run.repository) {
         return Ok(());
     }
     let state = if problem.code == "gated" { RepositoryState::Gated } else { RepositoryState::Failed };
     tx.set_repository_state(run.repository.id, state, Some(&problem.reason), now).await
+}
+
+fn is_of_default(job: &Job, repository: &Repository) -> bool {
+    job.ref_name.as_ref().is_some_and(|name| name == HEAD || *name == repository.default_branch)
 }
 
 fn died(last: Option<&str>, runs: u32) -> String {

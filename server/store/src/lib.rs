@@ -9,6 +9,7 @@ mod audit;
 mod audit_log;
 mod call_sites;
 mod convert;
+mod erase;
 mod error;
 mod facts;
 mod feed;

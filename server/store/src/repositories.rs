@@ -263,6 +263,22 @@ impl Tx {
         found(id, done.rows_affected())
     }
 
+    /// Says where a repository is from now on, and at whose.
+    pub async fn set_source_address(
+        &mut self,
+        id: RepositoryId,
+        provider: Option<&str>,
+        clone_url: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let done = sqlx::query("UPDATE sync.repositories SET provider = $2, clone_url = $3 WHERE id = $1")
+            .bind(id.uuid())
+            .bind(provider)
+            .bind(clone_url)
+            .execute(self.connection())
+            .await?;
+        found(id, done.rows_affected())
+    }
+
     /// Says how a repository is kept up to date.
     pub async fn set_source_settings(&mut self, id: RepositoryId, settings: &SourceSettings) -> Result<(), StoreError> {
         let done = sqlx::query("UPDATE sync.repositories SET tracked_refs = $2, gate = $3 WHERE id = $1")
