@@ -6,8 +6,9 @@
 //! leaves but `unavailable`.
 //!
 //! Actions are `<door>[:<name>]`: `mcp.initialize`, `mcp.tools/list`, `mcp.tools/call:sync_whats_at_risk`,
-//! `mcp.resources/read:sync://feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`, and
-//! `rest.<operationId>`. They are words of ours and never text of the request; arguments appear as a keyed digest.
+//! `mcp.resources/read:sync://feed`, `mcp.prompts/get:sync_upgrade_plan`, `mcp.tools/call:unknown`, `mcp.malformed`,
+//! `rest.<operationId>`, and `job.<kind>` for a run of a job (protocol `cli`; its request is its lease). They are words of
+//! ours and never text of the request; arguments appear as a keyed digest.
 
 pub mod ahead;
 pub mod entry;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use sync_core::principal::Role;
+use time::Duration;
 use url::Url;
 
 pub use error::ConfigError;
@@ -83,9 +84,9 @@ pub struct Config {
     /// Where a worker keeps mirrors and caches.
     pub worker_data_dir: PathBuf,
     /// Room for all mirrors of a worker, in MiB.
-    pub mirror_quota_mib: u64,
+    mirror_quota_mib: u64,
     /// Seconds between two looks at the remote heads of a source; 0: never.
-    pub sweep_every_s: u64,
+    sweep_every_s: u64,
     /// Hosts of sources that may have addresses of a private network, or of this machine.
     pub private_source_hosts: Vec<String>,
     /// Whether folders and `file:` addresses of the worker's machine may be sources.
@@ -173,6 +174,16 @@ impl Config {
     /// Puts the address that was really bound in the place of the asked one (port 0 becomes a number).
     pub fn bound_to(&mut self, address: SocketAddr) {
         self.listen = address;
+    }
+
+    /// Room for all mirrors of a worker, in bytes.
+    pub fn mirror_quota(&self) -> u64 {
+        self.mirror_quota_mib.saturating_mul(1 << 20)
+    }
+
+    /// How often the remote of a source is looked at; none: never.
+    pub fn sweep_every(&self) -> Option<Duration> {
+        (self.sweep_every_s > 0).then(|| Duration::seconds(i64::try_from(self.sweep_every_s).unwrap_or(i64::MAX)))
     }
 
     /// The database as the service's role.

@@ -4,6 +4,7 @@ mod crashes;
 mod fairness;
 mod queue;
 mod reindex;
+mod sweep;
 mod worker;
 
 use std::sync::Arc;

@@ -174,6 +174,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     let feeds = [JoinedFeed { vendor: known.text("vendor"), version: 3 }];
     tx.replace_findings(&known.who.swap.index, &[finding(&known.path, canary)], &feeds, NOW).await.unwrap();
     tx.record_event(&AuditEvent { event_id: known.event, ..event(canary) }).await.unwrap();
+    tx.keep_ref(known.who.repository, &known.text("expires"), RefOrigin::Requested, Some(NOW)).await.unwrap();
     let ended = tx.enqueue(&known.job(&known.text("ended")), NOW).await.unwrap();
     tx.cancel_job(ended.id, NOW).await.unwrap();
     tx.enqueue(&known.job(&known.text("runs")), NOW).await.unwrap();
@@ -325,6 +326,11 @@ probes! {
     Tx set_source_address(tx, of) => tx.set_source_address(of.who.repository, Some("github"), None);
     Tx set_egress_consent(tx, of) => tx.set_egress_consent(of.who.repository, Some("ada"), NOW);
     Tx erase_source(tx, of) => tx.erase_source(of.who.repository, None);
+    Tx drop_ref(tx, of) => tx.drop_ref(of.who.repository, "main");
+    Tx expired_refs(tx, of) => tx.expired_refs(NOW + Duration::DAY, 9);
+    Tx source_to_sweep(tx, of) => tx.source_to_sweep(NOW);
+    Tx set_sweep_at(tx, of) => tx.set_sweep_at(of.who.repository, NOW);
+    Tx forget_deliveries(tx, of) => tx.forget_deliveries(NOW + Duration::DAY, 9);
     Tx refs(tx, of) => tx.refs(of.who.repository);
     Tx keep_ref(tx, of) => tx.keep_ref(of.who.repository, "main", RefOrigin::Requested, Some(NOW));
     Tx set_committed_at(tx, of) => tx.set_committed_at(of.who.repository, "main", Some(NOW));

@@ -12,9 +12,14 @@ use crate::audit::maintain::{self, Maintainer};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::jobs::AllJobs;
+use crate::jobs::egress::{Egress, EgressPolicy};
+use crate::jobs::mirrors::Mirrors;
 use crate::jobs::place::{LocalSources, WorkerFolders};
 use crate::jobs::reindex::{Reindex, Told};
+use crate::jobs::remote::RemoteAccess;
+use crate::jobs::sweep::Sweep;
 use crate::jobs::worker::{Worker, WorkerOptions};
+use crate::secrets::KeyRing;
 use crate::shutdown::Shutdown;
 
 /// For the care of the audit log, where one round is made after the other.
@@ -52,8 +57,9 @@ pub(super) async fn run(config: Config, executable: PathBuf) -> Result<(), Failu
         }
     };
     let working = async {
-        if let Some((store, worker)) = jobs {
-            worker.run(shutdown.clone()).await;
+        if let Some((worker, sweep)) = jobs {
+            let store = sweep.store.clone();
+            tokio::join!(worker.run(shutdown.clone()), sweep.run(shutdown.clone()));
             store.close().await;
         }
     };
@@ -76,7 +82,7 @@ async fn maintainer(config: &Config, url: &str, clock: Arc<dyn Clock>) -> Result
     Ok(Maintainer::new(maintenance, keys, heads, maintain::kept(config), clock))
 }
 
-async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Result<(Store, Worker), Failure> {
+async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Result<(Worker, Sweep), Failure> {
     let slots = u32::try_from(config.worker_slots).unwrap_or(u32::MAX);
     let options = PoolOptions { max_connections: slots.saturating_add(CONNECTIONS_BESIDE), ..PoolOptions::default() };
     let store = Store::connect(config.database_url()?, options).await?;
@@ -87,16 +93,44 @@ async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Re
             "set worker_data_dir to one that this user may write",
         )
     })?;
-    let reindex = Reindex {
-        executable,
-        folders,
-        local: LocalSources { allowed: config.local_sources, builtin: None },
+    let egress = Egress::start(EgressPolicy {
+        private_hosts: config.private_source_hosts.iter().cloned().collect(),
+        ..EgressPolicy::default()
+    });
+    let egress = egress.await.map_err(|error| {
+        Failure::failed(format!("the proxy of fetches cannot be started: {error}"), "check this user's limits")
+    })?;
+    let remotes = RemoteAccess {
+        executable: executable.clone(),
+        egress: Arc::new(egress),
+        mirrors: Mirrors::new(folders.mirrors(), config.mirror_quota()),
+        keys: keys(config)?,
         last_fetch_will_do: false,
-        told: Arc::new(log),
     };
+    let local = LocalSources {
+        allowed: config.local_sources,
+        builtin: None,
+        private_hosts: config.private_source_hosts.iter().cloned().collect(),
+    };
+    let sweep = Sweep {
+        store: store.clone(),
+        clock: clock.clone(),
+        remotes: Arc::new(remotes.clone()),
+        local: local.clone(),
+        every: config.sweep_every(),
+    };
+    let reindex = Reindex { executable, folders, remotes, local, told: Arc::new(log) };
     let options =
         WorkerOptions { slots: config.worker_slots, listen: true, grace: Duration::from_secs(config.shutdown_grace_s) };
-    Ok((store.clone(), Worker::new(store, clock, Arc::new(AllJobs { reindex }), options)))
+    Ok((Worker::new(store, clock, Arc::new(AllJobs { reindex }), options), sweep))
+}
+
+/// What opens credentials; a worker without it still fetches what is public.
+fn keys(config: &Config) -> Result<Option<Arc<KeyRing>>, Failure> {
+    let Ok(current) = config.secret_key() else { return Ok(None) };
+    let keys = KeyRing::derive(current, config.previous_secret_keys())
+        .map_err(|error| Failure::failed(error.to_string(), "check SYNC_SECRET_KEY"))?;
+    Ok(Some(Arc::new(keys)))
 }
 
 fn log(told: Told<'_>) {

@@ -36,6 +36,7 @@ use crate::audit::maintain::{self, Maintainer};
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError};
 use crate::http::serve;
+use crate::jobs::sweep::Sweep;
 use crate::jobs::worker::Worker;
 use crate::shutdown::Shutdown;
 use database::Database;
@@ -148,6 +149,7 @@ struct Ready {
     owner: Owner,
     indexed: Indexed,
     worker: Worker,
+    sweep: Sweep,
 }
 
 impl Start<'_> {
@@ -156,7 +158,7 @@ impl Start<'_> {
         let store = self.database.prepare(self.clock.now()).await?;
         self.progress.say("the database answers");
         let owner = owner::ensure(&store, &self.data, self.clock.now()).await?;
-        let worker = self.worker(store.clone(), &self.settings.config()?)?;
+        let (worker, sweep) = self.worker(store.clone(), &self.settings.config()?).await?;
         let ((), indexed) = tokio::try_join!(
             async {
                 feed::refresh(&store, &self.data, self.clock.now()).await?.tell(self.progress);
@@ -164,7 +166,7 @@ impl Start<'_> {
             },
             self.index(&store, &owner.principal, &worker),
         )?;
-        Ok(Ready { store, owner, indexed, worker })
+        Ok(Ready { store, owner, indexed, worker, sweep })
     }
 
     async fn serve(&self, ready: Ready, listener: TcpListener, shutdown: Shutdown) -> Result<(), DevError> {
@@ -172,7 +174,7 @@ impl Start<'_> {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(|error| failed(&error))?;
         let mut config = self.settings.config()?;
         config.bound_to(listener.local_addr().map_err(|error| failed(&error))?);
-        let Ready { store, owner, indexed, worker } = ready;
+        let Ready { store, owner, indexed, worker, sweep } = ready;
         let serving = self.database.serve(config.database_connections).await?;
         let maintainer = self.maintainer(&config).await?;
         let app = App::in_process(config, serving.clone(), self.clock.clone()).map_err(|error| failed(&error))?;
@@ -197,9 +199,11 @@ impl Start<'_> {
             tokio::spawn(feed::keep_fresh(store.clone(), self.data.clone(), self.clock.clone(), self.progress));
         let maintaining = maintainer.map(|maintainer| tokio::spawn(maintainer.run(shutdown.clone())));
         let working = tokio::spawn(worker.run(shutdown.clone()));
+        let sweeping = tokio::spawn(sweep.run(shutdown.clone()));
         let served = serve(app, listener, shutdown).await;
         renewing.abort();
         working.await.map_err(|error| failed(&error))?;
+        sweeping.await.map_err(|error| failed(&error))?;
         if let Some(maintaining) = maintaining {
             maintaining.await.map_err(|error| failed(&error))?;
         }

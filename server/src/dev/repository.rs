@@ -19,8 +19,12 @@ use super::source::Source;
 use super::{Start, fixture};
 use crate::config::Config;
 use crate::jobs::AllJobs;
+use crate::jobs::egress::{Egress, EgressPolicy};
+use crate::jobs::mirrors::Mirrors;
 use crate::jobs::place::{FOLDER, HEAD, LocalSources, WorkerFolders};
 use crate::jobs::reindex::{Reindex, Told};
+use crate::jobs::remote::RemoteAccess;
+use crate::jobs::sweep::Sweep;
 use crate::jobs::worker::{Worker, WorkerOptions};
 
 /// How often a job that another worker took is looked at.
@@ -46,20 +50,40 @@ struct Registered {
 
 impl Start<'_> {
     /// The worker of this process, on that store.
-    pub(super) fn worker(&self, store: Store, config: &Config) -> Result<Worker, DevError> {
+    pub(super) async fn worker(&self, store: Store, config: &Config) -> Result<(Worker, Sweep), DevError> {
         let root = self.data.path("");
         let folders = WorkerFolders::below(&root).map_err(|error| DevError::data_dir(&root, &error))?;
         let builtin = self.data.path("fixture");
         if *self.source == Source::Fixture {
             fixture::write(&builtin).map_err(|error| DevError::data_dir(&builtin, &error))?;
         }
+        // Whoever starts this on a machine may name what the machine reaches.
+        let policy = EgressPolicy { any_host: true, ..EgressPolicy::default() };
+        let egress = Egress::start(policy).await.map_err(|error| {
+            DevError::failed(format!("the proxy of fetches cannot be started: {error}"), "check this user's limits")
+        })?;
+        let remotes = RemoteAccess {
+            executable: self.executable.clone(),
+            egress: Arc::new(egress),
+            mirrors: Mirrors::new(folders.mirrors(), config.mirror_quota()),
+            keys: None,
+            // Without a network, the last fetch still answers.
+            last_fetch_will_do: true,
+        };
+        let local = LocalSources { allowed: true, builtin: Some(builtin), ..LocalSources::default() };
+        let sweep = Sweep {
+            store: store.clone(),
+            clock: self.clock.clone(),
+            remotes: Arc::new(remotes.clone()),
+            local: local.clone(),
+            every: config.sweep_every(),
+        };
         let progress = self.progress;
         let reindex = Reindex {
             executable: self.executable.clone(),
             folders,
-            local: LocalSources { allowed: true, builtin: Some(builtin) },
-            // Without a network, the last fetch still answers.
-            last_fetch_will_do: true,
+            remotes,
+            local,
             told: Arc::new(move |told| tell(progress, told)),
         };
         let options = WorkerOptions {
@@ -67,7 +91,7 @@ impl Start<'_> {
             listen: true,
             grace: Duration::from_secs(config.shutdown_grace_s),
         };
-        Ok(Worker::new(store, self.clock.clone(), Arc::new(AllJobs { reindex }), options))
+        Ok((Worker::new(store, self.clock.clone(), Arc::new(AllJobs { reindex }), options), sweep))
     }
 
     /// Indexes the repository, unless it is indexed as it is.

@@ -13,7 +13,9 @@ pub mod place;
 pub mod refresh_feed;
 pub mod refs;
 pub mod reindex;
+pub mod remote;
 pub mod run;
+pub mod sweep;
 pub mod worker;
 
 use async_trait::async_trait;
@@ -24,7 +26,7 @@ use run::{Fault, Run, Work};
 
 /// Every kind of job.
 pub struct AllJobs {
-    /// The job `reindex`, which knows the folders that `erase` empties.
+    /// The job `reindex`, whose folders `erase` empties.
     pub reindex: Reindex,
 }
 
@@ -33,7 +35,7 @@ impl Work for AllJobs {
     async fn run(&self, run: &Run) -> Result<(), Fault> {
         match run.ticket.kind {
             JobKind::Reindex => self.reindex.run(run).await,
-            JobKind::Erase => erase::run(run, &self.reindex.folders).await,
+            JobKind::Erase => erase::run(run, &self.reindex).await,
         }
     }
 }

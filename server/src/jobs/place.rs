@@ -1,5 +1,6 @@
 //! Where the code of a source is, and what its refs are called.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -25,6 +26,8 @@ pub struct LocalSources {
     pub allowed: bool,
     /// Where the source without an address is.
     pub builtin: Option<PathBuf>,
+    /// Hosts that may be on a private network, with ports of their own.
+    pub private_hosts: BTreeSet<String>,
 }
 
 /// Where the code of a source is.
@@ -69,7 +72,8 @@ impl Place {
                 "allow it: PUT /v1/sources/{id}/consent",
             );
         }
-        let url = if local.allowed { RemoteUrl::local(address) } else { RemoteUrl::public(address) };
+        let url =
+            if local.allowed { RemoteUrl::local(address) } else { RemoteUrl::admitted(address, &local.private_hosts) };
         url.map(Self::Remote).or_else(|error| lasting("refused", error.to_string(), error.next_step()))
     }
 }
@@ -90,20 +94,17 @@ impl WorkerFolders {
         self.0.join("caches").join(organization.to_string()).join(repository.to_string())
     }
 
-    /// Mirrors of a source's remote.
-    pub fn mirrors(&self, organization: OrganizationId, repository: RepositoryId) -> PathBuf {
-        self.0.join("mirrors").join(organization.to_string()).join(repository.to_string())
+    /// Where all mirrors are.
+    pub fn mirrors(&self) -> PathBuf {
+        self.0.join("mirrors")
     }
 
-    /// Removes all that is kept of a source.
-    pub fn erase(&self, organization: OrganizationId, repository: RepositoryId) -> io::Result<()> {
-        for folder in [self.cache(organization, repository), self.mirrors(organization, repository)] {
-            match fs::remove_dir_all(folder) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+    /// Removes what is known of the files of a source.
+    pub fn erase_cache(&self, organization: OrganizationId, repository: RepositoryId) -> io::Result<()> {
+        match fs::remove_dir_all(self.cache(organization, repository)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

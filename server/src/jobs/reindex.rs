@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 use sync_core::ids::RepositoryId;
 use sync_core::principal::Principal;
-use sync_ingest::git::RemoteUrl;
+use sync_ingest::git::{Held, RemoteUrl};
 use sync_store::{Gate, Index, RepositoryState, SnapshotFacts, Store, StoreError, Swap, Tx};
 use time::{Duration, OffsetDateTime};
 
 use super::child::ChildError;
 use super::index_child::{self, IndexChildError, IndexRequest, Known};
 use super::place::{self, HEAD, LocalSources, Place, WorkerFolders};
+use super::remote::RemoteAccess;
 use super::run::{Fault, Problem, Run};
-use super::{fetch_child, findings, refs};
+use super::{findings, refs};
 
 /// How long a ref that somebody asked for is kept after it was last indexed.
 pub const REQUESTED_FOR: Duration = Duration::days(14);
@@ -26,14 +26,14 @@ const SLOW_TRIES: u32 = 3;
 
 /// What reindexing stands on.
 pub struct Reindex {
-    /// The executable that knows the commands `fetch` and `index`.
+    /// The executable that knows the command `index`.
     pub executable: PathBuf,
-    /// Where mirrors and caches are kept.
+    /// Where caches are kept.
     pub folders: WorkerFolders,
+    /// How remotes are reached, and where their mirrors are.
+    pub remotes: RemoteAccess,
     /// What is allowed of sources on this machine.
     pub local: LocalSources,
-    /// Whether, where a remote does not answer, what was fetched from it before is indexed.
-    pub last_fetch_will_do: bool,
     /// Told how far it is.
     pub told: Arc<dyn Fn(Told<'_>) + Send + Sync>,
 }
@@ -58,8 +58,12 @@ struct Brought {
     path: PathBuf,
     /// What to read of it; absent: what its `HEAD` names.
     rev: Option<String>,
+    /// What that is called, where it is known.
+    ref_name: Option<String>,
     /// When its commit was made, where that is known.
     committed_at: Option<OffsetDateTime>,
+    /// Keeps a mirror while it is read.
+    held: Option<Held>,
 }
 
 /// What is indexed before the remote is looked at.
@@ -83,12 +87,17 @@ impl Reindex {
         }
         let place = Place::of(&run.repository, &self.local)?;
         let before = before(run, asked).await?;
-        let brought = match place {
-            Place::Folder(path) => Brought { path, rev: named(asked), committed_at: None },
+        let mut brought = match place {
+            Place::Folder(path) => {
+                Brought { path, rev: named(asked), ref_name: named(asked), committed_at: None, held: None }
+            }
             Place::Remote(url) => run.timed("fetch", self.bring(run, &url, asked)).await?,
         };
         (self.told)(Told::Indexing(&run.repository.name));
-        let snapshot = run.timed("index", self.read(run, asked, &brought, before.index.as_ref())).await?;
+        let snapshot = run.timed("index", self.read(run, &brought, before.index.as_ref())).await?;
+        if brought.held.take().is_some() {
+            self.remotes.make_room().await;
+        }
         match (snapshot, &before.index) {
             (Some(snapshot), _) => self.store(run, asked, &before, &brought, snapshot).await,
             (None, Some(index)) => {
@@ -105,31 +114,28 @@ impl Reindex {
         }
     }
 
-    /// Brings the head of a ref here: the one place that knows how.
+    /// Brings the head of a ref here.
     async fn bring(&self, run: &Run, url: &RemoteUrl, asked: &str) -> Result<Brought, Fault> {
         (self.told)(Told::Fetching(url.as_str()));
-        let rev = named(asked);
-        let folder = self.folders.mirrors(run.ticket.organization, run.repository.id);
-        let mirror = folder.join(hex::encode(&Sha256::digest(asked)[..8]));
-        match fetch_child::run(&self.executable, url, rev.as_deref(), &mirror).await {
-            Ok(()) => {}
-            Err(error) if self.last_fetch_will_do && mirror.exists() => {
-                (self.told)(Told::LastFetch(&error.to_string()))
-            }
-            Err(ChildError::Refused { what, next }) => return Err(Fault::Lasting(Problem::new("refused", what, next))),
-            Err(error) => return Err(child_failed(run, "fetch_failed", error)),
+        // A mirror that cannot be read is made anew.
+        let last = run.job.result.as_ref().and_then(|result| result["code"].as_str());
+        let fresh = run.ticket.attempt > 1 && last == Some("index_failed");
+        let mirrored = self.remotes.bring(run, url, asked, fresh).await?;
+        if let Some(error) = &mirrored.stale {
+            (self.told)(Told::LastFetch(error));
         }
-        Ok(Brought { path: mirror, rev: None, committed_at: None })
+        let committed_at = mirrored.head.committed_at.and_then(|at| OffsetDateTime::from_unix_timestamp(at).ok());
+        Ok(Brought {
+            path: mirrored.repository,
+            rev: Some(mirrored.head.commit),
+            ref_name: named(asked).or(mirrored.head.branch),
+            committed_at,
+            held: Some(mirrored.held),
+        })
     }
 
     /// Has it read; nothing where it is as it was.
-    async fn read(
-        &self,
-        run: &Run,
-        asked: &str,
-        brought: &Brought,
-        index: Option<&Index>,
-    ) -> Result<Option<SnapshotFacts>, Fault> {
+    async fn read(&self, run: &Run, brought: &Brought, index: Option<&Index>) -> Result<Option<SnapshotFacts>, Fault> {
         let cache = self.folders.cache(run.ticket.organization, run.repository.id);
         place::make(&cache).map_err(|error| {
             let reason = format!("the worker's folder {} cannot be used: {error}", cache.display());
@@ -139,7 +145,7 @@ impl Reindex {
             executable: self.executable.clone(),
             path: brought.path.clone(),
             rev: brought.rev.clone(),
-            ref_name: named(asked),
+            ref_name: brought.ref_name.clone(),
             cache: Some(cache),
             gate: run.repository.settings.gate.as_str(),
             known: index.and_then(known),
@@ -164,7 +170,8 @@ impl Reindex {
         brought: &Brought,
         snapshot: SnapshotFacts,
     ) -> Result<(), Fault> {
-        let ref_name = named(asked).or_else(|| snapshot.header.ref_name.clone()).unwrap_or_else(|| HEAD.to_owned());
+        let ref_name =
+            brought.ref_name.clone().or_else(|| snapshot.header.ref_name.clone()).unwrap_or_else(|| HEAD.to_owned());
         let (now, repository) = (run.clock.now(), run.repository.id);
         let mut tx = run.store.begin_write(&run.principal()).await?;
         let swap = run.timed("store", async {

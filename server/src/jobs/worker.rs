@@ -167,7 +167,8 @@ impl Worker {
     /// Says that a run begins. Nothing where it must not: its source is gone, or it ended its worker too often.
     async fn begin(&self, ticket: &Ticket) -> Result<Option<Run>, StoreError> {
         let now = self.0.clock.now();
-        let mut tx = self.0.store.begin_change(&Principal::service(ticket.organization, ticket.kind.as_str())).await?;
+        // With the patience of a writer, here and below: another ref of the source may just be stored.
+        let mut tx = self.0.store.begin_write(&Principal::service(ticket.organization, ticket.kind.as_str())).await?;
         let job = tx.begin_job(ticket, now).await?;
         let repository = tx.repository(job.repository).await?;
         let problem = if repository.is_none() {
@@ -232,7 +233,7 @@ impl Worker {
             Fault::Passing(problem) => (problem, run.ticket.attempt >= MAX_ATTEMPTS),
             Fault::Lasting(problem) => (problem, true),
         };
-        let mut tx = self.0.store.begin_change(&run.principal()).await?;
+        let mut tx = self.0.store.begin_write(&run.principal()).await?;
         if lasting {
             self.give_up(tx, run, &problem).await?;
             return Ok(Ended::Buried);
@@ -260,7 +261,7 @@ impl Worker {
     }
 
     async fn give_back(&self, run: &Run) -> Result<Ended, StoreError> {
-        let mut tx = self.0.store.begin_change(&run.principal()).await?;
+        let mut tx = self.0.store.begin_write(&run.principal()).await?;
         tx.return_job(&run.ticket, self.0.clock.now()).await?;
         tx.commit().await?;
         tracing::info!(job = %run.job.id, repository = run.repository.name, "it is given back");

@@ -356,6 +356,22 @@ impl Tx {
     }
 }
 
+impl Tx {
+    /// Forgets deliveries of webhooks that came before an instant, at most `limit`; gives how many.
+    pub async fn forget_deliveries(&mut self, before: OffsetDateTime, limit: u32) -> Result<u64, StoreError> {
+        let gone = sqlx::query(
+            "DELETE FROM sync.webhook_deliveries WHERE (endpoint_id, delivery_key) IN
+                 (SELECT endpoint_id, delivery_key FROM sync.webhook_deliveries WHERE received_at < $1
+                  ORDER BY received_at LIMIT $2)",
+        )
+        .bind(before)
+        .bind(i64::from(limit))
+        .execute(self.connection())
+        .await?;
+        Ok(gone.rows_affected())
+    }
+}
+
 /// By which requests for the same thing are known. The id of a repository is random and seen under row security only: who
 /// has nothing but the queue learns from the hash neither the repository nor the ref.
 fn key(organization: Uuid, repository: Uuid, kind: JobKind, ref_name: Option<&str>) -> [u8; 32] {

@@ -109,6 +109,58 @@ impl Tx {
     }
 }
 
+/// What a ref that is dropped leaves, in the order in which rows refer to each other; `$1` is the ref.
+const ROWS_OF_A_REF: [&str; 4] = [
+    "DELETE FROM sync.findings WHERE ref_key = $1",
+    "DELETE FROM sync.joined_feeds WHERE ref_key = $1",
+    "DELETE FROM sync.clients x USING sync.indexes i
+     WHERE i.organization_id = x.organization_id AND i.id = x.index_id AND i.ref_key = $1",
+    "DELETE FROM sync.indexed_commits WHERE ref_key = $1",
+];
+
+impl Tx {
+    /// Drops a ref with its indexes, and the facts that no other ref shares; whether there was one. Needs
+    /// [`crate::Store::begin_write`].
+    pub async fn drop_ref(&mut self, repository: RepositoryId, name: &str) -> Result<bool, StoreError> {
+        self.lock_repository(repository).await?;
+        let key: Option<i64> =
+            sqlx::query_scalar("SELECT ref_key FROM sync.refs WHERE repository_id = $1 AND name = $2")
+                .bind(repository.uuid())
+                .bind(name)
+                .fetch_optional(self.connection())
+                .await?;
+        let Some(key) = key else { return Ok(false) };
+        for delete in ROWS_OF_A_REF {
+            sqlx::query(delete).bind(key).execute(self.connection()).await?;
+        }
+        let files: Vec<Option<i64>> =
+            sqlx::query_scalar("DELETE FROM sync.ref_paths WHERE ref_key = $1 RETURNING file_key")
+                .bind(key)
+                .fetch_all(self.connection())
+                .await?;
+        sqlx::query("DELETE FROM sync.indexes WHERE ref_key = $1").bind(key).execute(self.connection()).await?;
+        sqlx::query("DELETE FROM sync.refs WHERE ref_key = $1").bind(key).execute(self.connection()).await?;
+        self.prune_facts(&files.into_iter().flatten().collect::<Vec<_>>()).await?;
+        Ok(true)
+    }
+
+    /// Refs whose time is over, at most `limit`.
+    pub async fn expired_refs(
+        &mut self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(RepositoryId, String)>, StoreError> {
+        let rows: Vec<(uuid::Uuid, String)> = sqlx::query_as(
+            "SELECT repository_id, name FROM sync.refs WHERE expires_at <= $1 ORDER BY expires_at, ref_key LIMIT $2",
+        )
+        .bind(now)
+        .bind(i64::from(limit))
+        .fetch_all(self.connection())
+        .await?;
+        Ok(rows.into_iter().map(|(repository, name)| (RepositoryId::from_uuid(repository), name)).collect())
+    }
+}
+
 #[derive(FromRow)]
 struct RefColumns {
     name: String,

@@ -307,6 +307,30 @@ impl Tx {
         found(id, done.rows_affected())
     }
 
+    /// The source whose remote has to be looked at soonest, if that is due: locked until the transaction ends, and passed
+    /// over by others that look. Say with [`Tx::set_sweep_at`] when it is again.
+    pub async fn source_to_sweep(&mut self, now: OffsetDateTime) -> Result<Option<Repository>, StoreError> {
+        sqlx::query_as(select_repository!(
+            "WHERE (r.sweep_at IS NULL OR r.sweep_at <= $1) AND r.clone_url IS NOT NULL AND r.state <> 'deleting'
+             ORDER BY r.sweep_at NULLS FIRST, r.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"
+        ))
+        .bind(now)
+        .fetch_optional(self.connection())
+        .await?
+        .map(RepositoryColumns::read)
+        .transpose()
+    }
+
+    /// Says when the remote of a source is looked at next.
+    pub async fn set_sweep_at(&mut self, id: RepositoryId, at: OffsetDateTime) -> Result<(), StoreError> {
+        let done = sqlx::query("UPDATE sync.repositories SET sweep_at = $2 WHERE id = $1")
+            .bind(id.uuid())
+            .bind(at)
+            .execute(self.connection())
+            .await?;
+        found(id, done.rows_affected())
+    }
+
     /// A repository whose job was taken back is what it was before.
     pub(crate) async fn leave_indexing(&mut self, id: RepositoryId, now: OffsetDateTime) -> Result<(), StoreError> {
         sqlx::query(

@@ -55,7 +55,11 @@ impl Tx {
         .bind(ref_key)
         .fetch_all(self.connection())
         .await?;
-        let unseen: Vec<i64> = unseen.into_iter().flatten().collect();
+        self.prune_facts(&unseen.into_iter().flatten().collect::<Vec<_>>()).await
+    }
+
+    /// Facts of these keys that no path refers to any more, with what is searched of them.
+    pub(crate) async fn prune_facts(&mut self, unseen: &[i64]) -> Result<(), StoreError> {
         if unseen.is_empty() {
             return Ok(());
         }
@@ -66,7 +70,7 @@ impl Tx {
                                WHERE p.organization_id = f.organization_id AND p.file_key = f.file_key)
              RETURNING f.file_key",
         )
-        .bind(&unseen)
+        .bind(unseen)
         .fetch_all(self.connection())
         .await?;
         for forget in [
