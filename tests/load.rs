@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
 mod cost;
+mod freshness;
 mod sealed;
 
 use std::sync::Arc;

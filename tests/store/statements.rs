@@ -175,6 +175,9 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     tx.replace_findings(&known.who.swap.index, &[finding(&known.path, canary)], &feeds, NOW).await.unwrap();
     tx.record_event(&AuditEvent { event_id: known.event, ..event(canary) }).await.unwrap();
     tx.keep_ref(known.who.repository, &known.text("expires"), RefOrigin::Requested, Some(NOW)).await.unwrap();
+    // The first one's is due before the second's.
+    let due = NOW - Duration::minutes(i64::try_from(canary.len()).unwrap());
+    tx.set_sweep_at(known.who.repository, due).await.unwrap();
     let ended = tx.enqueue(&known.job(&known.text("ended")), NOW).await.unwrap();
     tx.cancel_job(ended.id, NOW).await.unwrap();
     tx.enqueue(&known.job(&known.text("runs")), NOW).await.unwrap();
@@ -183,6 +186,14 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     known.ticket = queue.claim(LeaseId::at(NOW), NOW + Duration::HOUR, NOW).await.unwrap();
     queue.commit().await.unwrap();
     let mut superuser = database.superuser().await;
+    for delivery in [
+        "INSERT INTO sync.webhook_endpoints (organization_id, id, repository_id, provider, created_at) VALUES ($1, $2, $2, 'github', $3)",
+        "INSERT INTO sync.webhook_deliveries (organization_id, endpoint_id, delivery_key, job_id, received_at)
+         VALUES ($1, $2, decode(repeat('00', 32), 'hex'), $2, $3)",
+    ] {
+        let query = sqlx::query(delivery).bind(principal.organization.uuid()).bind(known.who.repository.uuid());
+        query.bind(NOW).execute(&mut superuser).await.unwrap();
+    }
     let xid: String =
         sqlx::query_scalar("SELECT max(xid::text::numeric)::text FROM sync.audit_events WHERE organization_id = $1")
             .bind(principal.organization.uuid())

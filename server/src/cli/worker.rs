@@ -19,7 +19,6 @@ use crate::jobs::reindex::{Reindex, Told};
 use crate::jobs::remote::RemoteAccess;
 use crate::jobs::sweep::Sweep;
 use crate::jobs::worker::{Worker, WorkerOptions};
-use crate::secrets::KeyRing;
 use crate::shutdown::Shutdown;
 
 /// For the care of the audit log, where one round is made after the other.
@@ -104,7 +103,8 @@ async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Re
         executable: executable.clone(),
         egress: Arc::new(egress),
         mirrors: Mirrors::new(folders.mirrors(), config.mirror_quota()),
-        keys: keys(config)?,
+        keys: RemoteAccess::keys(config)
+            .map_err(|error| Failure::failed(error.to_string(), "check SYNC_SECRET_KEY"))?,
         last_fetch_will_do: false,
     };
     let local = LocalSources {
@@ -123,14 +123,6 @@ async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Re
     let options =
         WorkerOptions { slots: config.worker_slots, listen: true, grace: Duration::from_secs(config.shutdown_grace_s) };
     Ok((Worker::new(store, clock, Arc::new(AllJobs { reindex }), options), sweep))
-}
-
-/// What opens credentials; a worker without it still fetches what is public.
-fn keys(config: &Config) -> Result<Option<Arc<KeyRing>>, Failure> {
-    let Ok(current) = config.secret_key() else { return Ok(None) };
-    let keys = KeyRing::derive(current, config.previous_secret_keys())
-        .map_err(|error| Failure::failed(error.to_string(), "check SYNC_SECRET_KEY"))?;
-    Ok(Some(Arc::new(keys)))
 }
 
 fn log(told: Told<'_>) {

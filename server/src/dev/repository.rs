@@ -66,7 +66,7 @@ impl Start<'_> {
             executable: self.executable.clone(),
             egress: Arc::new(egress),
             mirrors: Mirrors::new(folders.mirrors(), config.mirror_quota()),
-            keys: None,
+            keys: RemoteAccess::keys(config).map_err(|error| DevError::said(&error.to_string()))?,
             // Without a network, the last fetch still answers.
             last_fetch_will_do: true,
         };

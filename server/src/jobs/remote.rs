@@ -16,7 +16,8 @@ use super::fetch_child::{self, FetchError, FetchOrder};
 use super::mirrors::Mirrors;
 use super::run::{Fault, Problem, Run};
 use super::sweep::Remotes;
-use crate::secrets::KeyRing;
+use crate::config::Config;
+use crate::secrets::{KeyRing, SecretError};
 
 /// The user that goes with a credential that is a token alone; forges take any.
 const TOKEN_USER: &str = "sync";
@@ -49,6 +50,12 @@ pub(super) struct Mirrored {
 }
 
 impl RemoteAccess {
+    /// What opens credentials, as configured; a worker without it still fetches what is public.
+    pub fn keys(config: &Config) -> Result<Option<Arc<KeyRing>>, SecretError> {
+        let Ok(current) = config.secret_key() else { return Ok(None) };
+        Ok(Some(Arc::new(KeyRing::derive(current, config.previous_secret_keys())?)))
+    }
+
     /// Brings the head of a ref into the source's mirror, with what is new; with `fresh` everything.
     pub(super) async fn bring(&self, run: &Run, url: &RemoteUrl, asked: &str, fresh: bool) -> Result<Mirrored, Fault> {
         let (organization, repository) = (run.ticket.organization, &run.repository);
