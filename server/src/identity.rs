@@ -6,6 +6,7 @@ pub mod issuers;
 pub mod jwks;
 pub mod jwt;
 mod key_set;
+mod known;
 pub mod plans;
 pub mod token;
 
@@ -20,12 +21,15 @@ use time::OffsetDateTime;
 
 use issuers::{Issuers, NotVerified, Trusted, TrustedFor};
 use jwt::{BadJwt, Unverified, Verified};
+use known::KnownTokens;
+use token::PresentedToken;
 
 /// Turns credentials into principals.
 pub struct Authenticator {
     store: Store,
     clock: Arc<dyn Clock>,
     issuers: Issuers,
+    tokens: KnownTokens,
 }
 
 /// Why a credential gives no principal.
@@ -56,7 +60,12 @@ pub struct RefusedCredential {
 impl Authenticator {
     /// Over a store, with the issuers that the operator trusts.
     pub fn new(store: Store, clock: Arc<dyn Clock>, issuers: Issuers) -> Self {
-        Self { store, clock, issuers }
+        Self { store, clock, issuers, tokens: KnownTokens::default() }
+    }
+
+    /// After something of an organization was changed through this process: its next requests see it.
+    pub fn changed(&self, organization: OrganizationId) {
+        self.tokens.forget(organization);
     }
 
     /// The principal of the value of an `Authorization` header.
@@ -72,8 +81,10 @@ impl Authenticator {
         let presented =
             token::parse(credential).map_err(|error| refused("malformed_token", &error.to_string(), None))?;
         let now = self.clock.now();
-        let mut tx = self.store.authenticate(presented.organization).await.map_err(|error| store_failed(&error))?;
-        let row = tx.token(presented.id).await.map_err(|error| store_failed(&error))?;
+        let row = match self.tokens.get(presented.organization, presented.id, now) {
+            Some(row) => Some(row),
+            None => self.token(&presented, now).await.map_err(|error| store_failed(&error))?,
+        };
         // Compared also where there is no such token, so that both take the same way.
         let stored = row.as_ref().map_or([0; 32], |row| row.secret_hash);
         let same = bool::from(stored.ct_eq(&presented.secret_hash));
@@ -81,14 +92,28 @@ impl Authenticator {
             return Err(refused("unknown_token", "the token is not known here; it may belong to another Sync", None));
         };
         let principal = token_principal(presented.organization, &row);
-        if let Some((code, description)) = token_fault(&row, now) {
-            return Err(refused(code, description, Some(principal)));
+        match token_fault(&row, now) {
+            Some((code, description)) => Err(refused(code, description, Some(principal))),
+            None => Ok(principal),
         }
-        if row.last_used_at.is_none_or(|at| at <= now - LAST_USED) {
-            tx.touch_token(row.id, now).await.map_err(|error| store_failed(&error))?;
+    }
+
+    /// The row of a token out of the store. Its use is noted where the secret is the right one.
+    async fn token(
+        &self,
+        presented: &PresentedToken,
+        now: OffsetDateTime,
+    ) -> Result<Option<Arc<TokenRow>>, StoreError> {
+        let since = self.tokens.reads();
+        let mut tx = self.store.authenticate(presented.organization).await?;
+        let Some(row) = tx.token(presented.id).await?.map(Arc::new) else { return Ok(None) };
+        let accepted = bool::from(row.secret_hash.ct_eq(&presented.secret_hash)) && token_fault(&row, now).is_none();
+        if accepted && row.last_used_at.is_none_or(|at| at <= now - LAST_USED) {
+            tx.touch_token(row.id, now).await?;
         }
-        tx.commit().await.map_err(|error| store_failed(&error))?;
-        Ok(principal)
+        tx.commit().await?;
+        self.tokens.keep(since, presented.organization, &row, now);
+        Ok(Some(row))
     }
 
     async fn jwt(&self, credential: &str) -> Result<Principal, NotAuthenticated> {

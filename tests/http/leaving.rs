@@ -1,7 +1,10 @@
 //! Clients that leave at any moment of a change: what was acknowledged is there, what is there is written down, and no
 //! connection to the database is left in a transaction.
 
+#![expect(clippy::print_stdout, reason = "how many changes there were is what the long run is read for")]
+
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -13,9 +16,8 @@ use sync_tests::{TestDatabase, TwoOrganizations, with_database};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// How many changes are asked for in one round, and in how many rounds at least and at most.
+/// How many changes are asked for in one round.
 const CHANGES: usize = 100;
-const ROUNDS: std::ops::Range<usize> = 3..30;
 
 /// When a client leaves.
 #[derive(Clone, Copy)]
@@ -53,6 +55,17 @@ async fn ask(address: &str, token: &str, name: &str, leaves: Leaves) -> bool {
 
 #[test]
 fn what_was_acknowledged_is_there_and_what_is_there_is_written_down() {
+    leaving(3..30);
+}
+
+#[test]
+#[ignore = "ten thousand clients, by hand"]
+fn of_ten_thousand_clients_that_leave_none_loses_what_was_acknowledged() {
+    leaving(100..101);
+}
+
+/// In so many rounds at least, and at most.
+fn leaving(rounds: Range<usize>) {
     with_database(async |database: &TestDatabase| {
         let both = TwoOrganizations::create(&database.store).await.unwrap();
         // Limits of requests are not what this is about.
@@ -67,9 +80,9 @@ fn what_was_acknowledged_is_there_and_what_is_there_is_written_down() {
         let address = service.url.strip_prefix("http://").unwrap().to_owned();
         let mut superuser = database.superuser().await;
         let (mut acknowledged, mut unheard) = (BTreeSet::new(), false);
-        for round in 0..ROUNDS.end {
+        for round in 0..rounds.end {
             // Until some left between the change and its answer, which is what this is about.
-            if round >= ROUNDS.start && unheard {
+            if round >= rounds.start && unheard {
                 break;
             }
             let heard: Vec<Option<String>> = futures::stream::iter(0..CHANGES)
@@ -106,6 +119,7 @@ fn what_was_acknowledged_is_there_and_what_is_there_is_written_down() {
         .await
         .unwrap();
         assert_eq!(usize::try_from(written).unwrap(), made.len());
+        println!("{} made, {} acknowledged, none lost", made.len(), acknowledged.len());
         assert_eq!(database.open_transactions().await.unwrap(), Vec::<String>::new());
     });
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sync_core::ids::PrincipalId;
 use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
-use sync_store::NewMember;
+use sync_store::{NewMember, Plan};
 use sync_tests::service::{Reply, TestService, audit_log};
 use sync_tests::{NOW, TestDatabase, TwoOrganizations, with_database};
 use time::Duration;
@@ -100,6 +100,47 @@ fn members_of_an_organization_share_its_quota() {
 }
 
 #[test]
+fn the_plan_says_how_much_its_organization_may_ask_and_no_other() {
+    with_database(async |database: &TestDatabase| {
+        let (both, service) = limited(database, &[]).await;
+        let (alpha, beta) = (&both.alpha.principal, &both.beta.principal);
+        let on_plan = async |requests_per_minute: Option<u64>| {
+            let mut tx = database.store.begin(alpha).await.unwrap();
+            let plan = Plan { name: "small".to_owned(), requests_per_minute, ..Plan::default() };
+            tx.set_plan(&plan, NOW).await.unwrap();
+            tx.commit().await.unwrap();
+        };
+        on_plan(Some(2)).await;
+        let (token, other) = (service.reader(alpha).await, service.reader(beta).await);
+        for left in [1, 0] {
+            let reply = ask(&service, &token).await;
+            assert_eq!(reply.status, 200, "{reply:?}");
+            assert!(reply.header("ratelimit-policy").contains("\"organization\";q=2;w=60"), "{reply:?}");
+            assert!(reply.header("ratelimit").contains(&format!("\"organization\";r={left};t=")), "{reply:?}");
+        }
+        let over = ask(&service, &token).await;
+        assert_eq!((over.status, over.header("retry-after")), (429, "30"), "{over:?}");
+        assert!(over.json()["detail"].as_str().unwrap().contains("More than 2 requests a minute"), "{over:?}");
+        let called = service.call(&token, "sync_repositories", json!({})).await;
+        assert_eq!(called.tool_error()["code"], "rate_limited", "{called:?}");
+        for _ in 0..5 {
+            let reply = ask(&service, &other).await;
+            assert_eq!(reply.status, 200, "another organization's plan is not concerned: {reply:?}");
+        }
+
+        // A larger plan holds for the requests after the first that is let through again.
+        on_plan(Some(600)).await;
+        service.clock.advance(Duration::seconds(30));
+        assert_eq!(ask(&service, &token).await.status, 200);
+        service.clock.advance(Duration::SECOND);
+        let reply = ask(&service, &token).await;
+        assert!(reply.header("ratelimit-policy").contains("\"organization\";q=600;w=60"), "{reply:?}");
+        assert_eq!(reply.status, 200);
+        service.stop().await;
+    });
+}
+
+#[test]
 fn strangers_are_counted_by_address_and_accepted_credentials_are_not_held_up_by_them() {
     with_database(async |database: &TestDatabase| {
         let (both, service) = limited(database, &[("SYNC_STRANGER_REQUESTS_PER_MINUTE", "3")]).await;
@@ -119,6 +160,8 @@ fn strangers_are_counted_by_address_and_accepted_credentials_are_not_held_up_by_
         let mut tx = database.store.begin(&both.alpha.principal).await.unwrap();
         tx.revoke_token(id, NOW).await.unwrap();
         tx.commit().await.unwrap();
+        // What another process changed is seen within ten seconds.
+        service.clock.advance(Duration::seconds(10));
         assert_eq!(ask(&service, &token).await.status, 401);
         assert_eq!(ask(&service, &token).await.status, 429);
         service.stop().await;

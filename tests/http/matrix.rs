@@ -160,6 +160,8 @@ impl Matrix {
             asked.clear();
             for things in [hidden, absent] {
                 let before = self.rows().await.len();
+                // Both times the token is read anew.
+                self.service.app.authenticator.changed(self.both.alpha.principal.organization);
                 Heard::statements();
                 let reply = self.send(&examples::of(operation, things), Some(token)).await;
                 let statements = Heard::statements();

@@ -201,6 +201,13 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
             .await
             .unwrap();
     known.xid = xid.parse().unwrap();
+    // The feed that it was joined with is public, and kept.
+    for statement in [
+        "INSERT INTO feed.sources SELECT 'test', 1, 1, $2, $2 WHERE $1::text IS NOT NULL ON CONFLICT DO NOTHING",
+        "INSERT INTO feed.vendors VALUES ($1, 'test', 3, sha256('feed'), 1, 'MIT', $2, 0, 0)",
+    ] {
+        sqlx::query(statement).bind(known.text("vendor")).bind(NOW).execute(&mut superuser).await.unwrap();
+    }
     known
 }
 
@@ -286,6 +293,7 @@ probes! {
     Tx finding(tx, of) => tx.finding(&of.who.swap.index, &of.finding);
     Tx findings_at(tx, of) => tx.findings_at(&of.who.swap.index, &of.path, 6);
     Tx finding_ids(tx, of) => tx.finding_ids(&of.who.swap.index);
+    Tx feeds_joined(tx, of) => tx.feeds_joined(&of.who.swap.index);
     Tx joined_feeds(tx, of) => tx.joined_feeds(&of.who.swap.index);
     Tx replace_findings(tx, of) => tx.replace_findings(&of.who.swap.index, &[], &[], NOW);
     Tx audit_events(tx, of) => tx.audit_events(&AuditFilter { principal_name: Some(of.who.canary.to_owned()), ..AuditFilter::default() }, AuditOrder::NewestFirst(None), 9);

@@ -37,17 +37,13 @@ pub(super) async fn joined(
     index: &Index,
     vendors: impl IntoIterator<Item = &str>,
 ) -> Result<Vec<FeedProvenance>, AnswerError> {
-    let kept = reading.tx.feeds().await?;
-    let joined = reading.tx.joined_feeds(index).await?;
+    let joined = reading.tx.feeds_joined(index).await?;
     let now = reading.now;
     Ok(vendors
         .into_iter()
-        .map(|vendor| {
-            let version = joined.iter().find(|feed| feed.vendor == vendor).map(|feed| feed.version);
-            match (version, kept.iter().find(|feed| feed.vendor == vendor)) {
-                (Some(version), Some(row)) => provenance(row, Some(version), now),
-                _ => never(vendor),
-            }
+        .map(|vendor| match joined.iter().find(|(_, feed)| feed.vendor == vendor) {
+            Some((version, feed)) => provenance(feed, Some(*version), now),
+            None => never(vendor),
         })
         .collect())
 }

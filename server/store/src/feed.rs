@@ -10,6 +10,7 @@ use time::{Date, OffsetDateTime};
 
 use crate::convert::{count, small, stored};
 use crate::error::StoreError;
+use crate::indexes::Index;
 use crate::tx::Tx;
 
 /// What is kept of a place that feeds come from, so that a replay is refused even without a verifier's own datastore.
@@ -139,6 +140,22 @@ impl Tx {
         let rows: Vec<FeedColumns> =
             sqlx::query_as(select_feeds!("ORDER BY v.vendor")).fetch_all(self.connection()).await?;
         Ok(rows.into_iter().map(FeedColumns::read).collect())
+    }
+
+    /// The feeds kept that the findings of an index were joined with, by vendor; each with the version that was joined.
+    pub async fn feeds_joined(&mut self, index: &Index) -> Result<Vec<(u64, FeedRow)>, StoreError> {
+        let rows: Vec<JoinedColumns> = sqlx::query_as(
+            "SELECT j.version AS joined, v.vendor, v.version, s.checked_at, s.expires_at, v.license, v.source, v.changes,
+                    v.groups
+             FROM sync.joined_feeds j
+             JOIN feed.vendors v ON v.vendor = j.vendor
+             JOIN feed.sources s ON s.name = v.source
+             WHERE j.ref_key = $1 ORDER BY j.vendor",
+        )
+        .bind(index.ref_key)
+        .fetch_all(self.connection())
+        .await?;
+        Ok(rows.into_iter().map(|row| (count(row.joined), row.feed.read())).collect())
     }
 
     /// One vendor's feed.
@@ -278,6 +295,13 @@ pub(crate) fn read_change(body: &str) -> Result<VendorChange, StoreError> {
 
 fn read_version(body: &str) -> Result<FeedVersion, StoreError> {
     serde_json::from_str(body).map_err(|error| StoreError::unreadable("feed version", error))
+}
+
+#[derive(FromRow)]
+struct JoinedColumns {
+    joined: i64,
+    #[sqlx(flatten)]
+    feed: FeedColumns,
 }
 
 #[derive(FromRow)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Postgres, QueryBuilder};
-use sync_core::change::{ChangeKind, Severity};
+use sync_core::change::{ChangeKind, Severity, VendorChange};
 use sync_core::ids::FindingId;
 use sync_core::join::{Finding, Window};
 use sync_core::operation::Operation;
@@ -12,7 +12,7 @@ use time::{Date, OffsetDateTime};
 use crate::call_sites::push_path;
 use crate::convert::{binding_source, context, count, small, stored, stored_count, text};
 use crate::error::StoreError;
-use crate::feed::{JoinedFeed, Since, push_since};
+use crate::feed::{JoinedFeed, Since, push_since, read_change};
 use crate::indexes::Index;
 use crate::tx::Tx;
 
@@ -186,15 +186,29 @@ impl Tx {
             .transpose()
     }
 
-    /// Findings of the call sites that start on a line, in page order, tests too.
-    pub async fn findings_at(&mut self, index: &Index, path: &str, line: u32) -> Result<Vec<FindingRow>, StoreError> {
-        let mut query = QueryBuilder::new(SELECT_FINDINGS);
-        query.push(" AND f.ref_key = ").push_bind(index.ref_key);
-        query.push(" AND f.path = ").push_bind(path);
-        query.push(" AND f.line = ").push_bind(stored(line));
-        query.push(" ORDER BY f.severity DESC, f.path, f.line, f.finding_id");
-        let rows: Vec<FindingColumns> = query.build_query_as().fetch_all(self.connection()).await?;
-        rows.into_iter().map(FindingColumns::read).collect()
+    /// Findings of the call sites that start on a line, in page order, tests too; each with its change, where a feed still
+    /// has it.
+    pub async fn findings_at(
+        &mut self,
+        index: &Index,
+        path: &str,
+        line: u32,
+    ) -> Result<Vec<(FindingRow, Option<VendorChange>)>, StoreError> {
+        let rows: Vec<FindingAndChange> = sqlx::query_as(
+            "SELECT f.finding_id, f.change_id, f.path, f.line, f.symbol, f.chain, f.vendor, f.operation, f.change_kind,
+                    f.severity, f.window_kind, f.window_date, f.reason, f.sunset, f.binding_source, f.context,
+                    (SELECT c.body::text FROM feed.changes c WHERE c.change_id = f.change_id) AS change
+             FROM sync.findings f WHERE f.ref_key = $1 AND f.path = $2 AND f.line = $3
+             ORDER BY f.severity DESC, f.path, f.line, f.finding_id",
+        )
+        .bind(index.ref_key)
+        .bind(path)
+        .bind(stored(line))
+        .fetch_all(self.connection())
+        .await?;
+        rows.into_iter()
+            .map(|row| Ok((row.finding.read()?, row.change.as_deref().map(read_change).transpose()?)))
+            .collect()
     }
 
     /// The ids of every finding of an index, sorted: what a `base` has.
@@ -318,6 +332,13 @@ fn window(kind: &str, date: Option<Date>) -> Result<Window, StoreError> {
         ("dated", Some(day)) => Ok(Window::Dated(day)),
         (other, _) => Err(StoreError::unreadable("window", other)),
     }
+}
+
+#[derive(FromRow)]
+struct FindingAndChange {
+    #[sqlx(flatten)]
+    finding: FindingColumns,
+    change: Option<String>,
 }
 
 #[derive(FromRow)]

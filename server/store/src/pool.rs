@@ -4,7 +4,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Executor as _, PgPool};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgPool, Postgres, Transaction};
 use sync_core::ids::OrganizationId;
 use sync_core::principal::Principal;
 
@@ -36,6 +36,11 @@ impl Default for PoolOptions {
     }
 }
 
+/// A connection that nobody used for so long is asked whether it lives before it is given out: the database may have
+/// been started anew meanwhile. One that was just used is not, which is a round trip less for each answer of a service
+/// that has work; where it died all the same, its transaction is begun again on another.
+const ASK_AFTER: Duration = Duration::from_millis(500);
+
 /// A connection that sits in an open transaction longer than this is ended by the server: whoever held it is gone.
 const IDLE_IN_TRANSACTION: Duration = Duration::from_mins(5);
 
@@ -57,12 +62,9 @@ impl Store {
     /// A reader's transaction: one snapshot for all its statements (REPEATABLE READ), rows of the principal's
     /// organization only. May write what concerns no index (an audit row, a token).
     pub async fn begin(&self, principal: &Principal) -> Result<Tx, StoreError> {
+        let organization = principal.organization.uuid();
         let inner = self
-            .pool
-            .begin_with(AssertSqlSafe(format!(
-                "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL sync.organization = '{}'",
-                principal.organization.uuid()
-            )))
+            .open(format!("BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL sync.organization = '{organization}'"))
             .await?;
         Ok(Tx { inner, organization: principal.organization, readable: principal.readable.clone(), writer: false })
     }
@@ -70,12 +72,9 @@ impl Store {
     /// A transaction that changes a few rows within a request: READ COMMITTED, so that it sees what was committed while
     /// it waited for a row, with the time limit of a reader.
     pub async fn begin_change(&self, principal: &Principal) -> Result<Tx, StoreError> {
+        let organization = principal.organization.uuid();
         let inner = self
-            .pool
-            .begin_with(AssertSqlSafe(format!(
-                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL sync.organization = '{}'",
-                principal.organization.uuid()
-            )))
+            .open(format!("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL sync.organization = '{organization}'"))
             .await?;
         Ok(Tx { inner, organization: principal.organization, readable: principal.readable.clone(), writer: false })
     }
@@ -84,40 +83,43 @@ impl Store {
     /// for a repository's lock, and long statements allowed.
     pub async fn begin_write(&self, principal: &Principal) -> Result<Tx, StoreError> {
         let inner = self
-            .pool
-            .begin_with(AssertSqlSafe(format!(
+            .open(format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL sync.organization = '{}'; \
                  SET LOCAL statement_timeout = {}",
                 principal.organization.uuid(),
                 self.write_statement_timeout.as_millis()
-            )))
+            ))
             .await?;
         Ok(Tx { inner, organization: principal.organization, readable: principal.readable.clone(), writer: true })
     }
 
     /// Before a principal is known: reaches tokens and members of that organization, and may record a refusal.
     pub async fn authenticate(&self, organization: OrganizationId) -> Result<AuthTx, StoreError> {
-        let inner = self
-            .pool
-            .begin_with(AssertSqlSafe(format!("BEGIN; SET LOCAL sync.organization = '{}'", organization.uuid())))
-            .await?;
+        let inner = self.open(format!("BEGIN; SET LOCAL sync.organization = '{}'", organization.uuid())).await?;
         Ok(AuthTx { inner, organization })
     }
 
     /// Work of no organization: schemas `routing` and `feed` only. The task names the work in the server's activity.
     pub async fn system(&self, task: &'static str) -> Result<SystemTx, StoreError> {
-        let inner = self
-            .pool
-            .begin_with(AssertSqlSafe(format!(
-                "BEGIN; SET LOCAL application_name = 'syncd:{}'",
-                task.replace('\'', "''")
-            )))
-            .await?;
+        let task = task.replace('\'', "''");
+        let inner = self.open(format!("BEGIN; SET LOCAL application_name = 'syncd:{task}'")).await?;
         Ok(SystemTx { inner })
     }
 
     pub(crate) fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// Begins a transaction, with all that belongs to its beginning in one round trip. Nothing is done yet where that
+    /// fails, so that a connection which turns out to be dead gives way to the next.
+    async fn open(&self, begin: String) -> Result<Transaction<'static, Postgres>, StoreError> {
+        for _ in 0..self.pool.options().get_max_connections() {
+            match self.pool.begin_with(AssertSqlSafe(begin.clone())).await {
+                Err(error) if is_gone(&error) => {}
+                begun => return Ok(begun?),
+            }
+        }
+        Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
     }
 
     /// Closes every connection; calls after it are [`StoreError::Unavailable`].
@@ -150,6 +152,15 @@ pub(crate) async fn connect(
     let pool = PgPoolOptions::new()
         .max_connections(options.max_connections)
         .acquire_timeout(options.acquire_timeout)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for >= ASK_AFTER {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .after_release(|connection, _| {
             // A `begin()` future that is dropped midway returns its connection inside an open transaction that
             // sqlx does not know of; the next borrower's writes would be lost with it.
@@ -163,6 +174,16 @@ pub(crate) async fn connect(
     check_role(&pool, expected).await?;
     check_schema(&pool).await?;
     Ok(pool)
+}
+
+/// Whether the connection is dead, and the database maybe not.
+fn is_gone(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        // The server says so on its way out: terminated, crashed.
+        sqlx::Error::Database(database) => matches!(database.code().as_deref(), Some("57P01" | "57P02")),
+        _ => false,
+    }
 }
 
 async fn check_role(pool: &PgPool, expected: &str) -> Result<(), StoreError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use sync_core::change::VendorChange;
 use sync_core::graph::{CallSite, Client};
 use sync_core::provenance::{ContextSavings, Envelope, Status};
 use sync_store::{CallSiteRow, FindingRow, Index, PathState, Repository};
@@ -131,15 +132,17 @@ async fn known_changes(
 ) -> Result<(Vec<KnownChange>, u64), AnswerError> {
     let today = reading.now.date();
     let mut met: BTreeMap<String, FindingRow> = BTreeMap::new();
+    let mut changes: BTreeMap<String, VendorChange> = BTreeMap::new();
     if index.current {
-        for row in reading.tx.findings_at(index, &site.path, site.line).await? {
+        for (row, change) in reading.tx.findings_at(index, &site.path, site.line).await? {
             if row.finding.chain == site.chain && row.finding.vendor == site.vendor {
-                met.insert(row.finding.change_id.to_string(), row);
+                let id = row.finding.change_id.to_string();
+                changes.extend(change.map(|change| (id.clone(), change)));
+                met.insert(id, row);
             }
         }
     }
-    let ids: Vec<_> = met.values().map(|row| row.finding.change_id.clone()).collect();
-    let mut changes = reading.tx.changes_by_id(&ids).await?;
+    let mut changes: Vec<VendorChange> = changes.into_values().collect();
     let mut total = changes.len() as u64;
     if let Some(operation) = &site.operation {
         let (of_operation, count) =

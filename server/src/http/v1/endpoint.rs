@@ -150,7 +150,10 @@ async fn answered<E: Answer>(call: &Call, given: Given<E>) -> Result<Response, P
     let change = auditor.changed(&call.asker, None, &arguments, move |reading| {
         Box::pin(async move { change_once::<E>(&by, reading, input, key).await })
     });
-    change.await
+    let changed = change.await;
+    // Also where it failed: what timed out may have been done.
+    call.app.authenticator.changed(call.principal().organization);
+    changed
 }
 
 /// Makes a change, or gives what was answered to it before.

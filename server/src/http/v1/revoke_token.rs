@@ -29,8 +29,7 @@ impl Endpoint for RevokeToken {
     const PATH: &'static str = "/v1/tokens/{token}";
     const TAG: &'static str = "identity";
     const SUMMARY: &'static str = "Revoke a token";
-    const DESCRIPTION: &'static str =
-        "It is refused from now on, by every process of the service. One that was revoked before stays so.";
+    const DESCRIPTION: &'static str = "It is refused from now on, and within ten seconds by every other process of the service. One that was revoked before stays so.";
     const SUBJECT: &'static str = "token";
     type Path = Named;
     type Query = Nothing;
