@@ -164,6 +164,7 @@ pub(super) struct Changes<'f> {
     whole: Vec<bool>,
     seen: Vec<bool>,
     surfaces: Vec<bool>,
+    any_surface: bool,
     callers: FxHashSet<(u32, FunctionId)>,
     /// Both versions of changed files, by position.
     versions: FxHashMap<usize, Versions<'f>>,
@@ -183,8 +184,11 @@ impl<'f> Changes<'f> {
         };
         let all = || stamps.iter().enumerate();
         let whole: Vec<_> = all().map(|file| differs(file, |stamps| stamps.whole)).collect();
+        let surfaces: Vec<_> = all().map(|file| differs(file, |stamps| stamps.surface)).collect();
         let mut changes = Self {
-            surfaces: all().map(|file| differs(file, |stamps| stamps.surface)).collect(),
+            // A file that is gone is one that its importers no longer lead to.
+            any_surface: !before.same_paths || surfaces.contains(&true),
+            surfaces,
             seen: whole.clone(),
             whole,
             callers: before.orphans.clone(),
@@ -257,7 +261,12 @@ impl<'f> Changes<'f> {
             && left(&self.seen, &reads.seen)
             && reads.callers.iter().all(|[file, function]| !self.callers.contains(&(file, function)))
             // A file between here and there that gained a name still leads to the others.
-            && (left(&self.surfaces, &reads.surfaces) || binder.still_defines(reads))
+            && ((left(&self.surfaces, &reads.surfaces) && self.leaves_stars(reads, binder)) || binder.still_defines(reads))
+    }
+
+    /// Whether the modules that files take everything from export what they did.
+    fn leaves_stars(&self, reads: &Reads<'_>, binder: &Binder<'_>) -> bool {
+        !self.any_surface || reads.stars.iter().all(|[file]| !binder.stars_changed(file, &self.surfaces))
     }
 }
 

@@ -31,11 +31,6 @@ impl Spent {
     pub(super) fn begin_file(&mut self, left: usize) {
         *self = Self { most: left.min(MOST_OF_A_FILE), ..Self::default() };
     }
-
-    /// What the current file took.
-    pub(super) const fn of_file(&self) -> usize {
-        self.file
-    }
 }
 
 impl Evaluator<'_, '_> {
@@ -79,8 +74,15 @@ impl Evaluator<'_, '_> {
         self.spent.file > self.spent.most
     }
 
+    /// What the current file took.
+    pub(super) fn spent_of_file(&mut self) -> usize {
+        self.spent.file = self.spent.file.saturating_add(self.world.take_steps());
+        self.spent.file
+    }
+
     fn may_go_on(&mut self) -> bool {
         self.spent.file += 1;
+        self.spent_of_file();
         !self.is_file_spent()
     }
 }

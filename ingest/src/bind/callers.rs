@@ -318,7 +318,7 @@ impl<'w> Evaluator<'_, 'w> {
             passed: Numbers::of(given.into_iter()),
             ways: Piece::of(&Ways { wrappers, relays }),
             reads: world.reads(),
-            spent: self.spent.of_file(),
+            spent: self.spent_of_file(),
         }
     }
 

@@ -25,6 +25,7 @@ mod query;
 mod reads;
 mod relays;
 mod results;
+mod seek;
 mod sites;
 mod stars;
 mod subclasses;
@@ -108,6 +109,12 @@ impl<'p> Binder<'p> {
         self.world.still_defines(reads)
     }
 
+    /// Whether a module that a file takes everything from, or itself, exports something else than when the last index was
+    /// made; `changed` says that of each file, and is the same at each call.
+    pub(crate) fn stars_changed(&self, file: FileId, changed: &[bool]) -> bool {
+        self.world.stars_changed(file, changed)
+    }
+
     /// Surveys files, one after the other.
     pub(crate) fn surveyor(&self) -> impl FnMut(FileId, usize) -> Survey<'static> {
         let mut evaluator = Evaluator::new(&self.world, self.project, None);
@@ -151,7 +158,8 @@ impl Evaluator<'_, '_> {
         // A client is made of texts alone, and those always have a form as JSON.
         let clients =
             if clients.is_empty() { String::new() } else { serde_json::to_string(&clients).unwrap_or_default() };
-        let (cut, spent) = (self.is_file_spent(), self.spent.of_file());
+        let spent = self.spent_of_file();
+        let cut = self.is_file_spent();
         (linked, Bound { clients: clients.into(), cut, reads: world.reads(), spent })
     }
 }

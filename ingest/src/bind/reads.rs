@@ -1,7 +1,7 @@
 //! What the answers about one file were made of: the other files that were read for them, and the tables that were
 //! asked. As long as none of these changes, neither do the answers.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::value::FileId;
@@ -21,6 +21,9 @@ pub(crate) struct Reads<'l> {
     /// Files of which the names that they export were read. Ascending, none of `whole`.
     #[serde(borrow)]
     pub(crate) surfaces: Numbers<'l, 1>,
+    /// Files of which also the names were read that all modules export which they take everything from. Ascending.
+    #[serde(borrow)]
+    pub(crate) stars: Numbers<'l, 1>,
     /// Names that were looked up in a file and found in another or not at all: [`Sought`].
     #[serde(borrow)]
     pub(super) definitions: Piece<'l>,
@@ -35,7 +38,7 @@ pub(super) type Sought = Vec<(FileId, String, Option<Definition>)>;
 impl Reads<'_> {
     /// Gives each file its new position.
     pub(crate) fn moved(&mut self, to: impl Fn(FileId) -> FileId) {
-        for files in [&mut self.whole, &mut self.seen, &mut self.surfaces] {
+        for files in [&mut self.whole, &mut self.seen, &mut self.surfaces, &mut self.stars] {
             files.change(|[file]| *file = to(*file));
         }
         self.callers.change(|[file, _]| *file = to(*file));
@@ -55,6 +58,7 @@ impl Reads<'_> {
 pub(super) struct Noted {
     marks: Vec<Marks>,
     files: Vec<FileId>,
+    stars: FxHashSet<FileId>,
     callers: Vec<(FileId, FunctionId)>,
     definitions: FxHashMap<(FileId, String), Option<Definition>>,
 }
@@ -68,7 +72,13 @@ const WHOLE: Marks = 4;
 impl Noted {
     /// Nothing of so many files was read yet.
     pub(super) fn new(files: usize) -> Self {
-        Self { marks: vec![0; files], files: Vec::new(), callers: Vec::new(), definitions: FxHashMap::default() }
+        Self {
+            marks: vec![0; files],
+            files: Vec::new(),
+            stars: FxHashSet::default(),
+            callers: Vec::new(),
+            definitions: FxHashMap::default(),
+        }
     }
 
     pub(super) fn whole(&mut self, file: FileId) {
@@ -87,8 +97,13 @@ impl Noted {
         self.callers.push(function);
     }
 
-    pub(super) fn definition(&mut self, file: FileId, name: &str, found: Option<Definition>) {
-        self.definitions.insert((file, name.to_owned()), found);
+    pub(super) fn stars(&mut self, file: FileId) {
+        self.stars.insert(file);
+    }
+
+    /// Whether the name was not looked up before.
+    pub(super) fn definition(&mut self, file: FileId, name: &str, found: Option<Definition>) -> bool {
+        self.definitions.insert((file, name.to_owned()), found).is_none()
     }
 
     fn note(&mut self, file: FileId, mark: Marks) {
@@ -103,6 +118,7 @@ impl Noted {
         for file in self.files.drain(..) {
             self.marks[file as usize] = 0;
         }
+        self.stars.clear();
         self.callers.clear();
         self.definitions.clear();
     }
@@ -116,6 +132,8 @@ impl Noted {
             let files = files.iter().filter(|file| is_marked(self.marks[**file as usize]));
             Numbers::of(files.map(|file| [*file]))
         };
+        let mut stars: Vec<_> = self.stars.iter().map(|file| [*file]).collect();
+        stars.sort_unstable();
         let mut callers = self.callers.clone();
         callers.sort_unstable();
         callers.dedup();
@@ -126,6 +144,7 @@ impl Noted {
             whole: marked(WHOLE),
             seen: marked(SEEN),
             surfaces: marked(SURFACE),
+            stars: Numbers::of(stars.into_iter()),
             definitions: Piece::of(&definitions),
             callers: Numbers::of(callers.into_iter().map(|(file, function)| [file, function])),
         }

@@ -5,6 +5,7 @@ mod clients;
 mod edges;
 mod http;
 mod negatives;
+mod reexports;
 mod sites;
 
 use sync_core::graph::{self, CallSite, Client, FileFacts};
@@ -24,6 +25,8 @@ pub(super) struct Analysis {
     pub(super) clients: Vec<Client>,
     /// Files of which not everything was looked at.
     pub(super) cut: Vec<String>,
+    /// What each file took to look at.
+    pub(super) spent: Vec<usize>,
 }
 
 /// Analyses a repository given as paths and texts; manifests are told by their names.
@@ -56,12 +59,13 @@ pub(super) fn analysed(files: &[(&str, &str)]) -> Analysis {
     let all = || sources.iter().zip(&found.files);
     let cut =
         all().filter(|(_, found)| found.analyzed.bound.cut).map(|(source, _)| source.entry.path.clone()).collect();
+    let spent = found.files.iter().map(|found| found.analyzed.survey.spent + found.analyzed.bound.spent).collect();
     let facts = all().map(|(_, found)| {
         let Line::New(line) = &found.line else { panic!("a line") };
         let Ok(graph::Line::File(facts)) = serde_json::from_slice(&line.bytes) else { panic!("facts") };
         *facts
     });
-    Analysis { files: facts.collect(), clients: found.clients, cut }
+    Analysis { files: facts.collect(), clients: found.clients, cut, spent }
 }
 
 fn sites(analysis: &Analysis) -> Vec<(&str, &CallSite)> {

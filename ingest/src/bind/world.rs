@@ -3,21 +3,19 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sync_core::graph::Symbol;
 
 use super::reads::{self, Noted, Reads};
-use super::stars::{self, Stars, With};
+use super::seek::Sought;
+use super::stars::Stars;
 use super::surface::Surface;
 use super::value::FileId;
 use crate::analyze::{Project, Table};
 use crate::language::Family;
 use crate::link::Links;
 use crate::parse::{ClassId, ExportValue, FunctionId, Name, Origin, ParsedFile, SymbolIndex, Type, TypeRoot};
-
-/// Re-exports of re-exports, followed this far.
-const LONGEST_CHAIN: usize = 64;
 
 /// The specifier of the package that a file is a part of.
 pub(super) const OWN_PACKAGE: &str = ".";
@@ -56,10 +54,9 @@ pub(super) struct World<'p> {
     project: &'p Project<'p>,
     links: &'p Table<'p, Links>,
     surfaces: &'p Table<'p, Surface>,
-    /// What those export that a file takes everything from, by file.
-    stars: Vec<OnceCell<Option<Box<Stars>>>>,
-    /// How much may still be looked at for that.
-    pub(super) left_for_stars: Cell<usize>,
+    stars: Stars,
+    /// What looking for names took that was not asked for yet.
+    steps: Cell<usize>,
     /// Few files are read for a binding that is made anew, and there is a world a thread: what is not read takes little.
     files: Vec<OnceCell<Box<File<'p>>>>,
     tests: Vec<OnceCell<bool>>,
@@ -72,22 +69,12 @@ impl<'p> World<'p> {
     /// The files of a project, with where their specifiers lead and what they export.
     pub(super) fn new(project: &'p Project<'p>, links: &'p Table<'p, Links>, surfaces: &'p Table<'p, Surface>) -> Self {
         let files = project.files.iter().map(|_| OnceCell::new()).collect();
-        let all_stars = project.files.iter().map(|_| OnceCell::new()).collect();
         let tests = vec![OnceCell::new(); project.files.len()];
         let sought = project.files.iter().map(|_| FxHashMap::default()).collect();
         let reads = RefCell::new(Noted::new(project.files.len()));
-        let left_for_stars = Cell::new(stars::MOST);
-        Self {
-            project,
-            links,
-            surfaces,
-            stars: all_stars,
-            left_for_stars,
-            files,
-            tests,
-            reads,
-            sought: RefCell::new(sought),
-        }
+        let stars = Stars::new(project.files.len());
+        let sought = RefCell::new(sought);
+        Self { project, links, surfaces, stars, steps: Cell::new(0), files, tests, reads, sought }
     }
 
     /// Notes that it was asked who calls a function.
@@ -98,6 +85,17 @@ impl<'p> World<'p> {
     /// Notes reads of one file's answers from here on.
     pub(super) fn begin_reads(&self) {
         self.reads.borrow_mut().clear();
+        self.steps.set(0);
+    }
+
+    /// What looking for names took since this was last asked for.
+    pub(super) fn take_steps(&self) -> usize {
+        self.steps.take()
+    }
+
+    /// What is known of files that take everything from others.
+    pub(super) const fn stars(&self) -> &Stars {
+        &self.stars
     }
 
     /// Which files were read since.
@@ -166,7 +164,7 @@ impl<'p> World<'p> {
     }
 
     /// The file that a specifier of a file leads to, without a note.
-    fn target_of(&self, id: FileId, specifier: &str) -> Option<FileId> {
+    pub(super) fn target_of(&self, id: FileId, specifier: &str) -> Option<FileId> {
         self.led(self.links.of(self.project, id as usize).get(specifier)?.target)
     }
 
@@ -195,7 +193,7 @@ impl<'p> World<'p> {
     }
 
     /// The other files of a file's package: those of tests only for tests.
-    fn package_of(&self, file: FileId) -> Vec<FileId> {
+    pub(super) fn package_of(&self, file: FileId) -> Vec<FileId> {
         let own = &self.surface(file).package;
         let is_test = |file: FileId| self.path(file).ends_with("_test.go");
         self.siblings(file)
@@ -286,13 +284,18 @@ impl<'p> World<'p> {
         let sought = self.sought(file, name);
         let mut reads = self.reads.borrow_mut();
         let own = self.surface(file).named(name).first().map(|export| Definition { file, export: export.at });
-        if sought.surfaces == [file] && sought.found.is_some() && sought.found == own {
+        if sought.is_own(file) && sought.found == own {
             reads.seen(file);
         } else {
             for file in &sought.surfaces {
                 reads.surface(*file);
             }
-            reads.definition(file, name, sought.found);
+            for file in &sought.stars {
+                reads.stars(*file);
+            }
+            if reads.definition(file, name, sought.found) {
+                self.steps.set(self.steps.get().saturating_add(sought.steps));
+            }
         }
         sought.found
     }
@@ -308,16 +311,17 @@ impl<'p> World<'p> {
             .all(|(file, name, found)| (*file as usize) < self.files.len() && self.sought(*file, name).found == *found)
     }
 
+    /// Whether a module that a file takes everything from, or itself, exports something else than when the last index was
+    /// made; `changed` says that of each file, and is the same at each call.
+    pub(super) fn stars_changed(&self, file: FileId, changed: &[bool]) -> bool {
+        self.stars.has_changed(self, file, changed)
+    }
+
     fn sought(&self, file: FileId, name: &str) -> Rc<Sought> {
         if let Some(known) = self.sought.borrow()[file as usize].get(name) {
             return Rc::clone(known);
         }
-        let mut search = Search { world: self, visited: FxHashSet::default(), surfaces: Vec::new() };
-        let found = search.run(file, name, 0);
-        let mut surfaces = search.surfaces;
-        surfaces.sort_unstable();
-        surfaces.dedup();
-        let sought = Rc::new(Sought { found, surfaces });
+        let sought = Rc::new(Sought::new(self, file, name));
         self.sought.borrow_mut()[file as usize].insert(name.to_owned(), Rc::clone(&sought));
         sought
     }
@@ -332,81 +336,6 @@ impl<'p> World<'p> {
                 _ => None,
             })
             .collect()
-    }
-}
-
-/// What came of looking for a name.
-#[derive(Debug)]
-struct Sought {
-    found: Option<Definition>,
-    /// The files whose exports were looked at, ascending.
-    surfaces: Vec<FileId>,
-}
-
-struct Search<'w, 'p> {
-    world: &'w World<'p>,
-    visited: FxHashSet<(FileId, &'w str)>,
-    surfaces: Vec<FileId>,
-}
-
-impl<'w> Search<'w, '_> {
-    fn run(&mut self, file: FileId, name: &'w str, depth: usize) -> Option<Definition> {
-        if depth > LONGEST_CHAIN || !self.visited.insert((file, name)) {
-            return None;
-        }
-        self.surfaces.push(file);
-        let here = self.world.surface(file);
-        // Of a name that is assigned several times the first says what it is.
-        if let Some(export) = here.named(name).first() {
-            if let Some(taken) = &export.from
-                && let Some(target) = self.world.target_of(file, &taken.specifier)
-                && taken.name != "*"
-            {
-                let found = self.run(target, &taken.name, depth + 1);
-                let module = taken.module.as_deref().and_then(|module| self.world.target_of(file, module));
-                if found.is_some() || module.is_none() {
-                    return found;
-                }
-            }
-            return Some(Definition { file, export: export.at });
-        }
-        if name == "default" || name == "=" {
-            // The default of a CommonJS module is all that it exports.
-            return here.named("=").first().map(|export| Definition { file, export: export.at });
-        }
-        let mut found: Option<Definition> = None;
-        // Which of them are of the package, they say themselves.
-        self.surfaces.extend(self.world.siblings(file));
-        for other in self.world.package_of(file) {
-            if let Some(export) = self.world.surface(other).named(name).first() {
-                // Of files for several systems nobody knows here which one counts.
-                if found.is_some() {
-                    return None;
-                }
-                found = Some(Definition { file: other, export: export.at });
-            }
-        }
-        if here.named("*").is_empty() {
-            return found;
-        }
-        let stars = self.world.stars[file as usize].get_or_init(|| Stars::of(self.world, file).map(Box::new)).as_ref();
-        if let Some(stars) = stars
-            && let with @ (With::Nothing | With::Only(_)) = stars.with(name)
-        {
-            self.surfaces.extend(&stars.files);
-            let definition = if let With::Only(module) = with { self.run(module, name, depth + 1) } else { None };
-            let disagree = found.is_some() && definition.is_some() && found != definition;
-            return if disagree { None } else { found.or(definition) };
-        }
-        for target in self.world.starred(file) {
-            if let Some(definition) = self.run(target, name, depth + 1) {
-                if found.is_some_and(|known| known != definition) {
-                    return None;
-                }
-                found = Some(definition);
-            }
-        }
-        found
     }
 }
 
