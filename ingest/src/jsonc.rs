@@ -1,10 +1,26 @@
 //! JSON with comments and trailing commas, as `tsconfig.json` and `bun.lock` are written.
 
 use serde::de::DeserializeOwned;
+use serde_json::Deserializer;
+use serde_json::de::StrRead;
 
 /// Reads it; fails where it is not JSON even then.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
-    serde_json::from_str(text).or_else(|_| serde_json::from_str(&plain(text)))
+    parse_with(text, |json| T::deserialize(json))
+}
+
+/// The same, with a reader that is asked again, from the start, where the text is not JSON as it stands.
+pub(crate) fn parse_with<T>(
+    text: &str,
+    read: impl Fn(&mut Deserializer<StrRead<'_>>) -> Result<T, serde_json::Error>,
+) -> Result<T, serde_json::Error> {
+    let whole = |text: &str| {
+        let mut json = Deserializer::from_str(text);
+        let value = read(&mut json)?;
+        json.end()?;
+        Ok(value)
+    };
+    whole(text).or_else(|_: serde_json::Error| whole(&plain(text)))
 }
 
 /// The same text without comments and trailing commas.

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, rlim_t, setrlimit};
+use nix::sys::time::TimeVal;
 
 /// Heap that a parse child may take beside what it starts with, in bytes.
 pub(crate) const PARSE_HEAP: u64 = 512 << 20;
 /// The stack parsers run on: oxc recurses with the nesting of the source. Reserved, not committed.
 pub(crate) const PARSE_STACK: usize = 256 << 20;
-/// How long a file may take to parse.
+/// Processor time that a file may take to parse: what is recorded must depend on the file, not on the machine's load.
 pub(crate) const FILE_TIME: Duration = Duration::from_secs(2);
-/// Processor time that a child gets for one file; the wall clock of its parent usually ends it earlier.
+/// Processor time after which the kernel ends a child that did not end itself.
 const PARSE_CPU: Duration = Duration::from_secs(3);
 /// Address space of a whole index, in bytes.
 const INDEX_SPACE: u64 = 4 << 30;
@@ -38,12 +39,18 @@ pub fn limit_heap() -> Result<(), Errno> {
 
 /// Gives the calling process its processor time for one more file.
 pub fn limit_file_cpu() -> Result<(), Errno> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let used = usage.user_time().tv_sec() + usage.system_time().tv_sec();
-    let used = u64::try_from(used).unwrap_or_default();
+    let used = cpu_used()?;
     let (_, hard) = getrlimit(Resource::RLIMIT_CPU)?;
-    let soft = rlim_t::from(used + 1 + PARSE_CPU.as_secs()).min(hard);
+    let soft = rlim_t::from(used.as_secs() + 1 + PARSE_CPU.as_secs()).min(hard);
     setrlimit(Resource::RLIMIT_CPU, soft, hard)
+}
+
+/// Processor time that this process has used.
+pub fn cpu_used() -> Result<Duration, Errno> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let micros = |time: TimeVal| time.tv_sec().saturating_mul(1_000_000).saturating_add(time.tv_usec());
+    let used = micros(usage.user_time()).saturating_add(micros(usage.system_time()));
+    Ok(Duration::from_micros(u64::try_from(used).unwrap_or_default()))
 }
 
 /// What an index sets when a service runs it. The wall clock is its caller's.

@@ -6,6 +6,7 @@
 mod bun;
 #[cfg(test)]
 mod hostile;
+mod keep;
 mod manifest;
 mod npm;
 mod pnpm;
@@ -16,9 +17,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::Catalog;
 use crate::manifests::{LOCKFILES, Manifests};
 use crate::reason::Reason;
 use bun::BunLock;
+use keep::Keep;
+pub(crate) use keep::limits;
 use manifest::{Catalogs, PackageManifest};
 use npm::NpmLock;
 use pnpm::PnpmLock;
@@ -76,24 +80,33 @@ enum Locked {
 }
 
 impl Pins {
-    /// Reads every manifest and lockfile; what cannot be read is a problem and pins nothing.
-    pub fn read(manifests: &Manifests) -> (Self, Vec<Problem>) {
+    /// What the manifests and lockfiles pin of a catalog's packages.
+    pub fn of(manifests: &Manifests, catalog: &Catalog) -> (Self, Vec<Problem>) {
+        let wanted = catalog.pinned();
+        Self::read(manifests, &|package| wanted.contains(package))
+    }
+
+    /// Reads every manifest and lockfile; what cannot be read is a problem and pins nothing. Of packages that are not
+    /// wanted nothing is kept, and nothing is known.
+    pub fn read(manifests: &Manifests, is_wanted: &dyn Fn(&str) -> bool) -> (Self, Vec<Problem>) {
+        let keep = Keep::new(is_wanted);
         let mut pins = Self::default();
         let mut problems = Vec::new();
         for (path, bytes) in &manifests.files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             let mut problem = |reason, detail| problems.push(Problem { path: path.clone(), reason, detail });
             match name {
-                "package.json" => match PackageManifest::read(bytes) {
+                "package.json" => match PackageManifest::read(bytes, &keep) {
                     Ok(manifest) => {
                         pins.packages.insert(folder.to_owned(), manifest);
                     }
                     Err(detail) => problem(Reason::ManifestUnreadable, detail),
                 },
-                "pnpm-workspace.yaml" => match Catalogs::read(bytes) {
+                "pnpm-workspace.yaml" => match Catalogs::read(bytes, &keep) {
                     Ok(catalogs) => {
                         pins.catalogs.insert(folder.to_owned(), catalogs);
                     }
+                    Err(detail) if keep.was_cut() => problem(Reason::ManifestCut, detail),
                     Err(detail) => problem(Reason::ManifestUnreadable, detail),
                 },
                 _ => {}
@@ -104,14 +117,15 @@ impl Pins {
             if LOCKFILES.contains(&name) && !pins.locks.contains_key(folder) {
                 let (name, bytes) = pins.lockfile_of(folder, manifests);
                 let lock = match name {
-                    "pnpm-lock.yaml" => PnpmLock::read(bytes).map(Lock::Pnpm),
-                    "package-lock.json" | "npm-shrinkwrap.json" => NpmLock::read(bytes).map(Lock::Npm),
-                    "yarn.lock" => YarnLock::read(bytes).map(Lock::Yarn),
-                    "bun.lock" => BunLock::read(bytes).map(Lock::Bun),
+                    "pnpm-lock.yaml" => PnpmLock::read(bytes, &keep).map(Lock::Pnpm),
+                    "package-lock.json" | "npm-shrinkwrap.json" => NpmLock::read(bytes, &keep).map(Lock::Npm),
+                    "yarn.lock" => YarnLock::read(bytes, &keep).map(Lock::Yarn),
+                    "bun.lock" => BunLock::read(bytes, &keep).map(Lock::Bun),
                     _ => Err(bun::BINARY.to_owned()),
                 };
                 let lock = lock.unwrap_or_else(|detail| {
-                    problems.push(Problem { path: join(folder, name), reason: Reason::LockfileUnreadable, detail });
+                    let reason = if keep.was_cut() { Reason::LockfileCut } else { Reason::LockfileUnreadable };
+                    problems.push(Problem { path: join(folder, name), reason, detail });
                     Lock::Unread
                 });
                 pins.locks.insert(folder.to_owned(), lock);
@@ -236,7 +250,7 @@ mod tests {
 
     pub(super) fn read(files: &[(&str, &str)]) -> (Pins, Vec<Problem>) {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
-        Pins::read(&Manifests { files })
+        Pins::read(&Manifests { files }, &|_| true)
     }
 
     pub(super) fn pinned(version: &str, source: &'static str) -> Pinned {

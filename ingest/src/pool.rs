@@ -4,6 +4,7 @@
 //! recorded at the file it had, a new child takes over, and the other files are none the worse for it.
 
 mod child;
+mod cost;
 mod recall;
 mod serve;
 mod wire;
@@ -12,10 +13,11 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cost::limits;
 pub use serve::serve;
 
 use crate::analyze::Kept;
@@ -49,7 +51,7 @@ pub enum Outcome {
     /// Its bytes say that it is no source: `binary` or `generated`.
     Skipped(Reason),
     /// It could not be read or parsed, and why: `unreadable`, `too_large`, `parse_error`, `parse_timeout`,
-    /// `parse_memory`, `parse_overflow` or `parse_crash`.
+    /// `parse_memory`, `parse_overflow`, `parse_crash` or `parse_cut`.
     Failed(Reason),
 }
 
@@ -81,6 +83,14 @@ pub enum PoolError {
 }
 
 /// A child's answer.
+#[derive(Serialize, Deserialize)]
+struct Said {
+    /// What it cost ([`cost`]).
+    cost: u32,
+    reply: Reply,
+}
+
+/// What a child says of a file.
 #[derive(Serialize, Deserialize)]
 enum Reply {
     Parsed(Box<ParsedFile>),
@@ -117,11 +127,21 @@ pub(crate) fn parse_files(
             .collect();
         workers.into_iter().map(|worker| worker.join().map_err(|_| PoolError::Worker)?).collect::<Result<Vec<_>, _>>()
     })?;
-    let mut outcomes: Vec<Option<Outcome>> = candidates.iter().map(|_| None).collect();
-    for (job, outcome) in results.into_iter().flatten() {
-        outcomes[job] = Some(outcome);
+    let mut outcomes: Vec<Option<(Outcome, u32)>> = candidates.iter().map(|_| None).collect();
+    for (job, outcome, cost) in results.into_iter().flatten() {
+        outcomes[job] = Some((outcome, cost));
     }
-    let outcomes = outcomes.into_iter().collect::<Option<Vec<_>>>().ok_or(PoolError::Worker)?;
+    let mut outcomes = outcomes.into_iter().collect::<Option<Vec<_>>>().ok_or(PoolError::Worker)?;
+    if outcomes.iter().any(|(_, cost)| *cost > 0) {
+        // Only now is it worth to look what the others cost.
+        for (outcome, known) in &mut outcomes {
+            if let Outcome::Kept(entry) = outcome {
+                *known = cache.and_then(|cache| recall::cost(&cache.get(&key_of(entry)?)?)).unwrap_or_default();
+            }
+        }
+        cost::cut(&mut outcomes);
+    }
+    let outcomes = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
     Ok(Outcomes { outcomes, parsed: shared.parsed.into_inner(), cached: shared.cached.into_inner() })
 }
 
@@ -131,6 +151,8 @@ struct Shared {
     done: AtomicUsize,
     parsed: AtomicUsize,
     cached: AtomicUsize,
+    /// What all files so far cost.
+    spent: AtomicU32,
     stop: AtomicBool,
 }
 
@@ -146,6 +168,9 @@ struct Worker<'a> {
     progress: &'a dyn Progress,
 }
 
+/// Which file, what became of it, and what that cost.
+type Priced = (usize, Outcome, u32);
+
 /// A file that was read and is to be sent.
 struct Job {
     index: usize,
@@ -155,7 +180,7 @@ struct Job {
 }
 
 impl Worker<'_> {
-    fn run(&self) -> Result<Vec<(usize, Outcome)>, PoolError> {
+    fn run(&self) -> Result<Vec<Priced>, PoolError> {
         let mut outcomes = Vec::new();
         let mut child = None;
         // Files that are with the child, oldest first, and files that a dying child had not begun.
@@ -174,9 +199,13 @@ impl Worker<'_> {
             let Some(answer) = child.as_mut().and_then(Child::answer) else { return Ok(outcomes) };
             let Some(job) = asked.pop_front() else { return Err(PoolError::Worker) };
             match answer {
-                Answer::Reply(reply) => outcomes.push((job.index, self.hear(job, &reply))),
+                Answer::Reply(reply) => {
+                    let index = job.index;
+                    let (outcome, cost) = self.hear(job, &reply);
+                    outcomes.push(self.pay(index, outcome, cost));
+                }
                 Answer::Died(reason) => {
-                    outcomes.push((job.index, Outcome::Failed(reason)));
+                    outcomes.push(self.pay(job.index, Outcome::Failed(reason), cost::of_death(reason)));
                     again.extend(asked.drain(..));
                     child = None;
                 }
@@ -187,24 +216,36 @@ impl Worker<'_> {
     }
 
     /// The next file that is worth sending; what became of those that are not is noted on the way.
-    fn next_job(&self, outcomes: &mut Vec<(usize, Outcome)>) -> Option<Job> {
+    fn next_job(&self, outcomes: &mut Vec<Priced>) -> Option<Job> {
         loop {
             if self.shared.stop.load(Ordering::Relaxed) {
                 return None;
             }
             let index = self.shared.next.fetch_add(1, Ordering::Relaxed);
             let candidate = self.candidates.get(index)?;
-            match self.load(index, candidate) {
+            // All that was begun comes before this one, so it is left out whatever becomes of the others.
+            let loaded = if cost::is_all(self.shared.spent.load(Ordering::Relaxed)) {
+                Err((Outcome::Failed(Reason::ParseCut), 0))
+            } else {
+                self.load(index, candidate)
+            };
+            match loaded {
                 Ok(job) => return Some(job),
-                Err(outcome) => {
-                    outcomes.push((index, outcome));
+                Err((outcome, cost)) => {
+                    outcomes.push(self.pay(index, outcome, cost));
                     self.count_one();
                 }
             }
         }
     }
 
-    fn load(&self, index: usize, candidate: &Candidate) -> Result<Job, Outcome> {
+    fn pay(&self, index: usize, outcome: Outcome, cost: u32) -> Priced {
+        let _ = self.shared.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spent| spent.checked_add(cost));
+        (index, outcome, cost)
+    }
+
+    fn load(&self, index: usize, candidate: &Candidate) -> Result<Job, (Outcome, u32)> {
+        let free = |outcome| (outcome, 0);
         use crate::tree::ReadError;
         // The id of a git object says what is in it.
         if let Node::Object(id) = &candidate.node
@@ -213,10 +254,10 @@ impl Worker<'_> {
             return Err(outcome);
         }
         let content = self.reader.read(&candidate.path, &candidate.node, walk::SOURCE_BYTES).map_err(|error| {
-            Outcome::Failed(match error {
+            free(Outcome::Failed(match error {
                 ReadError::TooLarge(_) => Reason::TooLarge,
                 ReadError::Unreadable(_) => Reason::Unreadable,
-            })
+            }))
         })?;
         if matches!(candidate.node, Node::Path)
             && let Some(outcome) = self.recall(index, candidate, &content.hash)
@@ -226,10 +267,10 @@ impl Worker<'_> {
         let key = self.cache.and_then(|_| Key::new(&content.hash, &candidate.path, candidate.language));
         if let Some(reason) = walk::refuse_content(&content.bytes) {
             self.keep(key, || recall::skipped(reason));
-            return Err(Outcome::of_content(reason));
+            return Err(free(Outcome::of_content(reason)));
         }
         let frame = wire::request(&candidate.path, candidate.language, &content.bytes)
-            .map_err(|_| Outcome::Failed(Reason::TooLarge))?;
+            .map_err(|_| free(Outcome::Failed(Reason::TooLarge)))?;
         let entry = SourceEntry {
             path: candidate.path.clone(),
             language: candidate.language,
@@ -240,26 +281,28 @@ impl Worker<'_> {
     }
 
     /// What a child said of a file. That is kept; what killed one is not, since it may have been the machine.
-    fn hear(&self, job: Job, reply: &[u8]) -> Outcome {
-        let Ok(said) = postcard::from_bytes::<Reply>(reply) else { return Outcome::Failed(Reason::ParseCrash) };
+    fn hear(&self, job: Job, reply: &[u8]) -> (Outcome, u32) {
+        let Ok(Said { cost, reply: said }) = postcard::from_bytes(reply) else {
+            return (Outcome::Failed(Reason::ParseCrash), cost::of_death(Reason::ParseCrash));
+        };
         self.keep(job.key, || recall::replied(job.entry.bytes, reply));
-        said.outcome(job.entry)
+        (said.outcome(job.entry), cost)
     }
 
     /// What the cache knows of a candidate.
-    fn recall(&self, index: usize, candidate: &Candidate, content_hash: &str) -> Option<Outcome> {
+    fn recall(&self, index: usize, candidate: &Candidate, content_hash: &str) -> Option<(Outcome, u32)> {
         let key = Key::new(content_hash, &candidate.path, candidate.language)?;
         let cache = self.cache?;
         let kept = self.kept.get(index).copied().flatten();
-        let outcome = match kept.and_then(|kept| kept.same_file(candidate.language, content_hash)) {
+        let known = match kept.and_then(|kept| kept.same_file(candidate.language, content_hash)) {
             Some(entry) => {
                 cache.touch(&key);
-                Outcome::Kept(entry)
+                (Outcome::Kept(entry), 0)
             }
             None => recall::outcome(&cache.get(&key)?, candidate.path.clone(), candidate.language, content_hash)?,
         };
         self.shared.cached.fetch_add(1, Ordering::Relaxed);
-        Some(outcome)
+        Some(known)
     }
 
     fn keep(&self, key: Option<Key>, payload: impl FnOnce() -> Vec<u8>) {
@@ -292,13 +335,18 @@ impl Reply {
 /// What a payload of the cache says of a file.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn recall_for_fuzzing(payload: &[u8]) -> Option<Outcome> {
-    recall::outcome(payload, "a.ts".to_owned(), crate::language::Language::TypeScript, &"0".repeat(40))
+    recall::cost(payload);
+    Some(recall::outcome(payload, "a.ts".to_owned(), crate::language::Language::TypeScript, &"0".repeat(40))?.0)
+}
+
+fn key_of(entry: &SourceEntry) -> Option<Key> {
+    Key::new(&entry.content_hash, &entry.path, entry.language)
 }
 
 /// The facts of a file that the cache has.
 pub(crate) fn recall(cache: &Cache, entry: &SourceEntry) -> Option<Box<ParsedFile>> {
-    let key = Key::new(&entry.content_hash, &entry.path, entry.language)?;
-    match recall::outcome(&cache.get(&key)?, entry.path.clone(), entry.language, &entry.content_hash)? {
+    let payload = cache.get(&key_of(entry)?)?;
+    match recall::outcome(&payload, entry.path.clone(), entry.language, &entry.content_hash)?.0 {
         Outcome::Parsed(_, facts) => Some(facts),
         Outcome::Kept(_) | Outcome::Skipped(_) | Outcome::Failed(_) => None,
     }
@@ -318,12 +366,22 @@ mod tests {
 
     /// What becomes of a file.
     fn outcomes(command: &ParseCommand) -> Result<Vec<&'static str>, PoolError> {
+        outcomes_of(1, command, NonZeroUsize::MIN)
+    }
+
+    /// What becomes of so many files.
+    fn outcomes_of(
+        files: usize,
+        command: &ParseCommand,
+        workers: NonZeroUsize,
+    ) -> Result<Vec<&'static str>, PoolError> {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a.ts"), "export {}").unwrap();
+        for at in 0..files {
+            std::fs::write(folder.path().join(format!("{at:03}.ts")), "export {}").unwrap();
+        }
         let tree = Tree::open(folder.path(), None).unwrap();
         let walked = walk::walk(&tree, walk::Limits::default());
-        let candidates = &walked.candidates;
-        let outcomes = parse_files(command, NonZeroUsize::MIN, &tree, candidates, (None, None), &crate::index::Silent)?;
+        let outcomes = parse_files(command, workers, &tree, &walked.candidates, (None, None), &crate::index::Silent)?;
         Ok(outcomes
             .outcomes
             .into_iter()
@@ -349,6 +407,16 @@ mod tests {
             ("yes >&2 & while :; do :; done", "parse_timeout"),
         ] {
             assert_eq!(outcomes(&script(then)).unwrap(), [expected], "{then}");
+        }
+    }
+
+    #[test]
+    fn files_behind_too_many_that_end_their_parsers_are_left_out_however_many_parse() {
+        let command = script("kill -XCPU $$");
+        let expected = [vec!["parse_timeout"; 120], vec!["parse_cut"; 30]].concat();
+        for workers in [1, 3] {
+            let workers = NonZeroUsize::new(workers).unwrap();
+            assert_eq!(outcomes_of(150, &command, workers).unwrap(), expected, "{workers}");
         }
     }
 

@@ -41,11 +41,13 @@ pub enum Reason {
     ParseMemory,
     ParseOverflow,
     ParseCrash,
+    ParseCut,
     FactsTooLarge,
     AnalysisCut,
     ClientsCut,
     NameTooLong,
     LockfileUnreadable,
+    LockfileCut,
     ManifestUnreadable,
     ManifestCut,
 }
@@ -70,7 +72,7 @@ const NOTHING: &str = "nothing: it is not meant to be read";
 
 impl Reason {
     /// All of them, those of whole folders first.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 34] = [
         Self::Vendored,
         Self::BuildOutput,
         Self::Hidden,
@@ -96,11 +98,13 @@ impl Reason {
         Self::ParseMemory,
         Self::ParseOverflow,
         Self::ParseCrash,
+        Self::ParseCut,
         Self::FactsTooLarge,
         Self::AnalysisCut,
         Self::ClientsCut,
         Self::NameTooLong,
         Self::LockfileUnreadable,
+        Self::LockfileCut,
         Self::ManifestUnreadable,
         Self::ManifestCut,
     ];
@@ -211,6 +215,12 @@ impl Reason {
                 "it ended its parser",
                 "report the file, which no parser should end at; ignore it meanwhile",
             ),
+            Self::ParseCut => (
+                "parse_cut",
+                true,
+                "to parse the files before it, by their path, took too long together: it was not looked at",
+                "ignore the files that are slow to parse or end their parser, or index a part of the tree",
+            ),
             Self::FactsTooLarge => (
                 "facts_too_large",
                 true,
@@ -240,6 +250,12 @@ impl Reason {
                 true,
                 "it is damaged, or bun's binary `bun.lockb`: versions are those of manifests, or unknown",
                 "let the package manager write it anew (`bun install --save-text-lockfile` for bun)",
+            ),
+            Self::LockfileCut => (
+                "lockfile_cut",
+                true,
+                "it lists more than is kept: versions are those of manifests, or unknown",
+                "leave copies of lockfiles out of the repository",
             ),
             Self::ManifestUnreadable => (
                 "manifest_unreadable",
@@ -280,7 +296,8 @@ impl Reason {
             Self::PathTooLong => format!("{MAX_PATH_BYTES} bytes a path"),
             Self::FileCap => format!("{} source files", limits.sources),
             Self::TreeTooLarge => format!("{} entries, {} of files", limits.entries, bytes(limits.bytes)),
-            Self::ParseTimeout => format!("{} s a file", limits::FILE_TIME.as_secs()),
+            Self::ParseTimeout => format!("{} s of processor time a file", limits::FILE_TIME.as_secs()),
+            Self::ParseCut => crate::pool::limits(),
             Self::ParseMemory => format!("{} a file", bytes(limits::PARSE_HEAP)),
             Self::ParseOverflow => format!("{} of stack", bytes(limits::PARSE_STACK as u64)),
             Self::FactsTooLarge => format!("{} a file", bytes(MAX_LINE as u64)),
@@ -288,6 +305,7 @@ impl Reason {
             Self::NameTooLong => format!("{MAX_NAME} bytes a name"),
             Self::AnalysisCut => crate::bind::limits(),
             Self::ManifestCut => crate::link::limits(),
+            Self::LockfileCut => crate::pins::limits(),
             _ => return None,
         })
     }

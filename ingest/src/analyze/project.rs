@@ -96,7 +96,7 @@ impl<'a> Project<'a> {
     pub(crate) fn pins(&self) -> &Pins {
         match &self.declared {
             Declared::Read(_, pins) => pins,
-            Declared::Kept(_, pins) => pins.get_or_init(|| Pins::read(self.manifests()).0),
+            Declared::Kept(_, pins) => pins.get_or_init(|| Pins::of(self.manifests(), self.catalog).0),
         }
     }
 

@@ -52,8 +52,8 @@ pub(super) fn analysed(files: &[(&str, &str)]) -> Analysis {
             }
         }
     }
-    let (pins, _) = Pins::read(&manifests);
     let catalog = Catalog::embedded().unwrap();
+    let (pins, _) = Pins::of(&manifests, catalog);
     let project = Project::new(&sources, &manifests, &pins, catalog);
     let found = analyze(&project, Before::default()).unwrap();
     let all = || sources.iter().zip(&found.files);

@@ -19,7 +19,7 @@ mod tests;
 mod text;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -93,6 +93,12 @@ impl Catalog {
     pub fn version_in<'s>(&self, specifier: &'s str) -> Option<&'s str> {
         // What the catalog knows by its whole name has none in it.
         if self.specifiers.contains_key(specifier) { None } else { outright(specifier)?.version }
+    }
+
+    /// The packages whose version is asked for.
+    pub fn pinned(&self) -> HashSet<&str> {
+        let named = self.packages.iter().map(|package| package.name.as_str());
+        named.chain(self.modules.iter().map(|module| module.pinned_as.as_str())).collect()
     }
 
     /// The package whose clients an import of this specifier gives.

@@ -73,7 +73,7 @@ impl Run<'_> {
             let read = last.is_none().then(|| {
                 scope.spawn(|| {
                     let (manifests, unreadable) = (self.read_manifests)();
-                    (manifests, unreadable, Pins::read(manifests), link::problems(manifests))
+                    (manifests, unreadable, Pins::of(manifests, self.catalog), link::problems(manifests))
                 })
             });
             let options = self.options;

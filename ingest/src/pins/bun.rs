@@ -1,10 +1,10 @@
 //! `bun.lock`, the text form. The binary `bun.lockb` is not documented, and not read.
 
-use std::collections::HashMap;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::keep::{Entries, Keep, Listed};
 use super::{Locked, locked_version};
 use crate::jsonc;
 
@@ -13,14 +13,12 @@ pub(super) const BINARY: &str =
     "it is bun's binary form; `bun install --save-text-lockfile` writes bun.lock, which is read";
 
 /// What is installed where, as bun writes it.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug)]
 pub(super) struct BunLock {
     /// By folder, the root by nothing.
-    #[serde(default)]
-    workspaces: HashMap<String, Workspace>,
+    workspaces: Listed<Workspace>,
     /// By the names that lead there: `stripe`, or `@acme/web/stripe` where that workspace has one of its own.
-    #[serde(default)]
-    packages: HashMap<String, Resolution>,
+    packages: Listed<Resolution>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -34,26 +32,28 @@ struct Workspace {
 struct Resolution(String);
 
 impl BunLock {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(bytes: &[u8], keep: &Keep<'_>) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // Serde would take a list for the fields in their order.
-        if text.trim_start().starts_with('[') {
-            return Err("it is not a JSON object".to_owned());
-        }
-        jsonc::parse(text).map_err(|error| error.to_string())
+        let room = keep.room().get();
+        jsonc::parse_with(text, |json| {
+            keep.room().set(room);
+            Whole(keep).deserialize(json)
+        })
+        .map_err(|error| error.to_string())
     }
 
     /// What an import in `folder` (as seen from the lockfile) of `package` gets: the workspace's own, else the root's.
     pub(super) fn find(&self, folder: &str, package: &str) -> Option<Locked> {
+        let packages = &self.packages.wanted;
         let mut folder = folder;
         loop {
-            let name = self.workspaces.get(folder).and_then(|workspace| workspace.name.as_deref());
-            if let Some(own) = name.and_then(|name| self.packages.get(&format!("{name}/{package}"))) {
+            let name = self.workspaces.wanted.get(folder).and_then(|workspace| workspace.name.as_deref());
+            if let Some(own) = name.and_then(|name| packages.get(&format!("{name}/{package}"))) {
                 return Some(own.locked(package));
             }
             if folder.is_empty() {
-                return Some(self.packages.get(package)?.locked(package));
+                return Some(packages.get(package)?.locked(package));
             }
             folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
         }
@@ -89,6 +89,50 @@ impl<'de> Deserialize<'de> for Resolution {
 
         deserializer.deserialize_seq(First)
     }
+}
+
+/// Reads a lockfile.
+#[derive(Clone, Copy)]
+struct Whole<'k, 'w>(&'k Keep<'w>);
+
+impl<'de> DeserializeSeed<'de> for Whole<'_, '_> {
+    type Value = BunLock;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<BunLock, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Whole<'_, '_> {
+    type Value = BunLock;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BunLock, A::Error> {
+        let (mut workspaces, mut packages) = (None, None);
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "workspaces" if workspaces.is_none() => {
+                    workspaces = Some(map.next_value_seed(Entries::of(self.0, |_, _| true))?);
+                }
+                "packages" if packages.is_none() => {
+                    packages = Some(map.next_value_seed(Entries::of(self.0, is_wanted_at))?);
+                }
+                "workspaces" | "packages" => return Err(A::Error::custom(format!("`{key}` is there twice"))),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(BunLock { workspaces: workspaces.unwrap_or_default(), packages: packages.unwrap_or_default() })
+    }
+}
+
+/// Whether the package of a key is wanted: `stripe` of `@acme/web/stripe`, `@acme/ui` of `web/@acme/ui`.
+fn is_wanted_at(keep: &Keep<'_>, key: &str) -> bool {
+    let Some(slash) = key.rfind('/') else { return keep.is_wanted(key) };
+    let scope = key[..slash].rfind('/').map_or(0, |before| before + 1);
+    keep.is_wanted(if key[scope..].starts_with('@') { &key[scope..] } else { &key[slash + 1..] })
 }
 
 #[cfg(test)]
@@ -141,7 +185,7 @@ mod tests {
         for (name, text, part) in [
             ("bun.lockb", "#!/usr/bin/env bun\nbun-lockfile-format-v0\n", "--save-text-lockfile"),
             ("bun.lock", "{", "EOF"),
-            ("bun.lock", "[]", "not a JSON object"),
+            ("bun.lock", "[]", "expected a JSON object"),
             ("bun.lock", r#"{"packages":{"a":"a@1.0.0"}}"#, "a list that starts with a package"),
             ("bun.lock", &deep, ""),
         ] {

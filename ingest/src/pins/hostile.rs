@@ -7,7 +7,7 @@ use super::*;
 fn asked(name: &str, bytes: impl Into<Vec<u8>>) -> (Pinned, Vec<Problem>) {
     let manifest = br#"{"name":"app","dependencies":{"stripe":"^2"}}"#.to_vec();
     let files = [("package.json".to_owned(), manifest), (name.to_owned(), bytes.into())];
-    let (pins, problems) = Pins::read(&Manifests { files: files.into() });
+    let (pins, problems) = Pins::read(&Manifests { files: files.into() }, &|_| true);
     (pins.sdk_version("a.ts", "stripe"), problems)
 }
 
@@ -24,7 +24,7 @@ fn is_refused(name: &str, bytes: impl Into<Vec<u8>>, reason: Reason) {
 #[test]
 fn what_multiplies_or_nests_is_refused() {
     let lines = |text: &str, count: usize| text.repeat(count);
-    let staircase = (1..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<Vec<_>>().concat();
+    let staircase = (1..1_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<Vec<_>>().concat();
     for text in [
         "importers: &a\n  .: *a\n".to_owned(),
         "a: &a [x]\nimporters:\n  .:\n    dependencies: *a\n".to_owned(),
@@ -75,7 +75,7 @@ fn what_is_no_text_is_refused_and_a_mark_of_order_is_not() {
 fn of_two_of_one_name_the_last_counts_or_the_file_is_refused() {
     let twice = r#"{"dependencies":{"stripe":"^1"},"dependencies":{"stripe":"^3","stripe":"^4"}}"#;
     let files = [("package.json".to_owned(), twice.as_bytes().to_vec())];
-    let (pins, problems) = Pins::read(&Manifests { files: files.into() });
+    let (pins, problems) = Pins::read(&Manifests { files: files.into() }, &|_| true);
     assert_eq!((pins.sdk_version("a.ts", "stripe"), problems), (pinned("^4", "manifest_range"), vec![]));
     let entries = r#""node_modules/stripe":{"version":"1.0.0"},"node_modules/stripe":{"version":"2.0.0"}"#;
     let npm = format!(r#"{{"packages":{{{entries}}}}}"#);
@@ -110,7 +110,7 @@ fn what_a_lockfile_says_is_believed_only_where_it_is_a_version() {
     }
     let manifest = format!(r#"{{"dependencies":{{"stripe":"{}"}}}}"#, "^1 || ".repeat(100));
     let files = [("package.json".to_owned(), manifest.into_bytes())];
-    assert_eq!(Pins::read(&Manifests { files: files.into() }).0.sdk_version("a.ts", "stripe"), UNKNOWN);
+    assert_eq!(Pins::read(&Manifests { files: files.into() }, &|_| true).0.sdk_version("a.ts", "stripe"), UNKNOWN);
 }
 
 #[test]
@@ -128,4 +128,59 @@ fn very_large_ones_are_read() {
     let bun = (0..60_000).map(|n| format!(r#""p{n}":["p{n}@1.0.0",{{}}],"#)).collect::<Vec<_>>().concat();
     let bun = format!(r#"{{"packages":{{{bun}"stripe":["stripe@2.2.0"],}}}}"#);
     assert_eq!(asked("bun.lock", bun), (pinned("2.2.0", "lockfile"), vec![]));
+}
+
+#[test]
+fn what_nobody_asks_for_is_not_kept_and_what_is_too_much_is_cut() {
+    let is_stripe = |name: &str| name == "stripe";
+    let read = |name: &str, text: String| {
+        let manifest = br#"{"dependencies":{"stripe":"^2","other":"^1"}}"#.to_vec();
+        let files = [("package.json".to_owned(), manifest), (name.to_owned(), text.into_bytes())];
+        let (pins, problems) = Pins::read(&Manifests { files: files.into() }, &is_stripe);
+        let told: Vec<_> = problems.into_iter().map(|problem| (problem.path, problem.reason)).collect();
+        (pins.sdk_version("a.ts", "stripe"), pins.sdk_version("a.ts", "other"), told)
+    };
+    let lines = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<Vec<_>>().concat();
+    let wanted = pinned("2.2.0", "lockfile");
+    let importer = |at: usize| format!("  p{at}:\n    dependencies:\n      other: 1.0.0\n      stripe: 2.2.0\n");
+    for (name, text) in [
+        (
+            "yarn.lock",
+            lines(9, &|at| format!("other@{at}:\n  version \"1.0.0\"\n")) + "stripe@^2:\n  version \"2.2.0\"\n",
+        ),
+        (
+            "pnpm-lock.yaml",
+            format!("importers:\n{}  .:\n    dependencies:\n      stripe: 2.2.0\n", lines(9, &importer)),
+        ),
+        (
+            "package-lock.json",
+            r#"{"packages":{"node_modules/other":{"version":"1.0.0"},"node_modules/stripe":{"version":"2.2.0"}}}"#
+                .to_owned(),
+        ),
+        ("bun.lock", r#"{"packages":{"other":["other@1.0.0"],"stripe":["stripe@2.2.0"]},}"#.to_owned()),
+    ] {
+        assert_eq!(read(name, text), (wanted.clone(), UNKNOWN, vec![]), "{name}");
+    }
+    let manifest = || (pinned("^2", "manifest_range"), UNKNOWN);
+    for (name, text) in [
+        ("yarn.lock", lines(200_001, &|at| format!("stripe@{at}:\n  version \"1.0.0\"\n"))),
+        ("pnpm-lock.yaml", format!("importers:\n{}", lines(100_001, &importer))),
+        ("pnpm-lock.yaml", format!("importers:\n  .:\n{}", lines(100_000, &|at| format!("    p{at}: 1.0.0\n")))),
+        (
+            "package-lock.json",
+            format!(
+                "{{\"packages\":{{{}}}}}",
+                lines(200_001, &|at| format!("\"{at}/node_modules/stripe\":{{}},")) + "\"\":{}"
+            ),
+        ),
+        ("bun.lock", format!("{{\"workspaces\":{{{}}}}}", lines(200_001, &|at| format!("\"{at}\":{{}},")))),
+    ] {
+        let (stripe, other, told) = read(name, text);
+        assert_eq!(((stripe, other), told), (manifest(), vec![(name.to_owned(), Reason::LockfileCut)]));
+    }
+    let (_, _, told) = read(
+        "pnpm-workspace.yaml",
+        format!("catalogs:\n{}", lines(100_000, &|at| format!("  c{at}: {{stripe: 1}}\n"))),
+    );
+    assert_eq!(told, [("pnpm-workspace.yaml".to_owned(), Reason::ManifestCut)]);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::keep::Keep;
 use super::pnpm;
 
 /// Sections of a manifest that bring a package, the one that counts first.
@@ -18,21 +19,22 @@ pub(super) struct PackageManifest {
 }
 
 impl PackageManifest {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(bytes: &[u8], keep: &Keep<'_>) -> Result<Self, String> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let manifest: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let mut ranges = BTreeMap::new();
         for section in SECTIONS {
             for (name, range) in manifest.get(section).and_then(serde_json::Value::as_object).into_iter().flatten() {
-                if let Some(range) = range.as_str() {
+                if let Some(range) = range.as_str().filter(|_| keep.is_wanted(name)) {
                     ranges.entry(name.clone()).or_insert_with(|| range.to_owned());
                 }
             }
         }
         let mut forced = BTreeMap::new();
         for (name, range) in manifest.get("resolutions").and_then(serde_json::Value::as_object).into_iter().flatten() {
-            if let Some(range) = range.as_str() {
-                forced.insert(name.strip_prefix("**/").unwrap_or(name).to_owned(), range.to_owned());
+            let name = name.strip_prefix("**/").unwrap_or(name);
+            if let Some(range) = range.as_str().filter(|_| keep.is_wanted(name)) {
+                forced.insert(name.to_owned(), range.to_owned());
             }
         }
         let package_manager = manifest.get("packageManager").and_then(serde_json::Value::as_str);
@@ -57,20 +59,22 @@ impl PackageManifest {
 pub(super) struct Catalogs(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Catalogs {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
-        let document = pnpm::parse_sections(bytes, &["catalog", "catalogs"])?;
-        let ranges = |value: &serde_yaml_ng::Value| -> BTreeMap<String, String> {
+    pub(super) fn read(bytes: &[u8], keep: &Keep<'_>) -> Result<Self, String> {
+        let document = pnpm::parse_sections(bytes, &["catalog", "catalogs"], keep)?;
+        let ranges = |value: &serde_yaml_ng::Value| -> Result<BTreeMap<String, String>, String> {
             let entries = value.as_mapping().into_iter().flatten();
-            entries.filter_map(|(name, range)| Some((name.as_str()?.to_owned(), range.as_str()?.to_owned()))).collect()
+            let entries = entries.filter_map(|(name, range)| Some((name.as_str()?, range.as_str()?)));
+            let wanted = entries.filter(|(name, _)| keep.is_wanted(name));
+            wanted.map(|(name, range)| keep.one_more().map(|()| (name.to_owned(), range.to_owned()))).collect()
         };
         let mut catalogs = BTreeMap::new();
         for (name, catalog) in document.get("catalogs").and_then(|named| named.as_mapping()).into_iter().flatten() {
             if let Some(name) = name.as_str() {
-                catalogs.insert(name.to_owned(), ranges(catalog));
+                catalogs.insert(name.to_owned(), ranges(catalog)?);
             }
         }
         if let Some(default) = document.get("catalog") {
-            catalogs.insert("default".to_owned(), ranges(default));
+            catalogs.insert("default".to_owned(), ranges(default)?);
         }
         Ok(Self(catalogs))
     }

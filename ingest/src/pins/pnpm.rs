@@ -1,13 +1,17 @@
 //! `pnpm-lock.yaml`, versions 5, 6 and 9.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_yaml_ng::Value;
+use serde_yaml_ng::{Mapping, Value};
 
+use super::keep::Keep;
 use super::{Locked, locked_version};
 
 /// Deepest nesting of brackets in a lockfile; pnpm writes one level.
 const MAX_BRACKETS: u32 = 32;
+/// Most text that is parsed at once, in bytes. The largest importers of known repositories have some ten thousand.
+const MOST_AT_ONCE: usize = 1 << 20;
 /// Sections of a lockfile, or of one importer in it, that list what it depends on.
 const DEPENDENCIES: [&str; 3] = ["dependencies", "devDependencies", "optionalDependencies"];
 
@@ -16,26 +20,43 @@ const DEPENDENCIES: [&str; 3] = ["dependencies", "devDependencies", "optionalDep
 pub(super) struct PnpmLock(BTreeMap<String, BTreeMap<String, Locked>>);
 
 impl PnpmLock {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(bytes: &[u8], keep: &Keep<'_>) -> Result<Self, String> {
         let mut wanted = vec!["lockfileVersion", "importers"];
         wanted.extend(DEPENDENCIES);
-        let document = parse_sections(bytes, &wanted)?;
-        let mut importers = BTreeMap::new();
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+        let text = sections(text, &wanted);
+        // Importers are read one by one: parsing YAML takes a hundred times the memory of its text.
+        let (rest, listed) = importers(&text);
+        let document = parse(&rest, keep)?;
+        let mut lock = Self(BTreeMap::new());
         match document.get("importers") {
             // A lockfile of one package alone lists it at the top.
-            None => {
-                importers.insert(String::new(), dependencies(&document));
-            }
-            Some(Value::Mapping(listed)) => {
-                for (folder, importer) in listed {
-                    let folder = folder.as_str().ok_or("an importer has no name")?;
-                    let folder = if folder == "." { "" } else { folder };
-                    importers.insert(folder.to_owned(), dependencies(importer));
-                }
-            }
+            None => lock.add("", &document, keep)?,
+            Some(Value::Null) => {}
+            Some(Value::Mapping(listed)) => lock.add_all(listed, keep)?,
             Some(_) => return Err("`importers` is not a mapping".to_owned()),
         }
-        Ok(Self(importers))
+        for importer in listed {
+            match parse(importer, keep)? {
+                Value::Mapping(listed) => lock.add_all(&listed, keep)?,
+                _ => return Err("`importers` is not a mapping".to_owned()),
+            }
+        }
+        Ok(lock)
+    }
+
+    fn add_all(&mut self, importers: &Mapping, keep: &Keep<'_>) -> Result<(), String> {
+        for (folder, importer) in importers {
+            let folder = folder.as_str().ok_or("an importer has no name")?;
+            self.add(if folder == "." { "" } else { folder }, importer, keep)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, folder: &str, importer: &Value, keep: &Keep<'_>) -> Result<(), String> {
+        keep.one_more()?;
+        let known = self.0.insert(folder.to_owned(), dependencies(importer, keep)?);
+        if known.is_some() { Err("an importer is listed twice".to_owned()) } else { Ok(()) }
     }
 
     /// What an import in `folder` (as seen from the lockfile) of `package` gets.
@@ -53,18 +74,19 @@ impl PnpmLock {
     }
 }
 
-fn dependencies(importer: &Value) -> BTreeMap<String, Locked> {
+fn dependencies(importer: &Value, keep: &Keep<'_>) -> Result<BTreeMap<String, Locked>, String> {
     let mut found = BTreeMap::new();
     for section in DEPENDENCIES {
         for (name, pinned) in importer.get(section).and_then(Value::as_mapping).into_iter().flatten() {
             // Version 5 writes the version itself, later ones a specifier and a version.
             let version = pinned.as_str().or_else(|| pinned.get("version").and_then(Value::as_str));
-            if let (Some(name), Some(version)) = (name.as_str(), version) {
+            if let (Some(name), Some(version)) = (name.as_str().filter(|name| keep.is_wanted(name)), version) {
+                keep.one_more()?;
                 found.entry(name.to_owned()).or_insert_with(|| locked(name, version));
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// A version as pnpm writes it: `8.0.0`, with peers behind it (`8.0.0_react@17.0.2`, `8.0.0(react@18.0.0)`), of another
@@ -86,16 +108,55 @@ fn locked(name: &str, text: &str) -> Locked {
 
 /// Parses the wanted top-level sections of a YAML file as package managers write them. The others are cut out before
 /// parsing: a lockfile's packages are most of it, and are not needed.
-pub(super) fn parse_sections(bytes: &[u8], wanted: &[&str]) -> Result<Value, String> {
+pub(super) fn parse_sections(bytes: &[u8], wanted: &[&str], keep: &Keep<'_>) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-    let text = sections(text, wanted);
-    refuse_bombs(&text)?;
-    let document: Value = serde_yaml_ng::from_str(&text).map_err(|error| error.to_string())?;
+    parse(&sections(text, wanted), keep)
+}
+
+fn parse(text: &str, keep: &Keep<'_>) -> Result<Value, String> {
+    if text.len() > MOST_AT_ONCE {
+        return Err(keep.cut());
+    }
+    refuse_bombs(text)?;
+    let document: Value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
     match document {
         Value::Mapping(_) => Ok(document),
-        Value::Null => Ok(Value::Mapping(serde_yaml_ng::Mapping::new())),
+        Value::Null => Ok(Value::Mapping(Mapping::new())),
         _ => Err("it is not a mapping".to_owned()),
     }
+}
+
+/// The text without what `importers:` lists in lines of their own, and the text of each of these.
+fn importers(text: &str) -> (Cow<'_, str>, Vec<&str>) {
+    let is_head = |line: &str| line.trim_end() == "importers:";
+    let mut start = 0;
+    let head = text.split_inclusive('\n').find_map(|line| {
+        start += line.len();
+        is_head(line).then_some(start)
+    });
+    let Some(start) = head else { return (Cow::Borrowed(text), Vec::new()) };
+    // Comments and empty lines are of nothing, wherever they stand.
+    let indent = |line: &str| {
+        let bare = line.trim_start_matches(' ');
+        (!bare.trim_end().is_empty() && !bare.starts_with('#')).then(|| line.len() - bare.len())
+    };
+    let Some(own) = text[start..].split_inclusive('\n').find_map(indent).filter(|own| *own > 0) else {
+        return (Cow::Borrowed(text), Vec::new());
+    };
+    let (mut listed, mut at, mut begin) = (Vec::new(), start, start);
+    for line in text[start..].split_inclusive('\n') {
+        match indent(line) {
+            Some(column) if column < own => break,
+            Some(column) if column == own && at > begin => {
+                listed.push(&text[begin..at]);
+                begin = at;
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+    listed.push(&text[begin..at]);
+    (Cow::Owned(format!("{}{}", &text[..start], &text[at..])), listed)
 }
 
 /// The lines of the wanted top-level sections. Lines that start no section known to be unwanted stay, so that what is

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::keep::Keep;
 use super::range::satisfies;
 use super::{Locked, locked_version};
 
@@ -34,7 +35,7 @@ enum Asked<'r> {
 }
 
 impl YarnLock {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(bytes: &[u8], keep: &Keep<'_>) -> Result<Self, String> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
         let mut lock = Self::default();
@@ -53,7 +54,7 @@ impl YarnLock {
                 if let Some(version) = inner.strip_prefix(' ').and_then(version)
                     && !std::mem::replace(&mut versioned, true)
                 {
-                    lock.add(asked, version);
+                    lock.add(asked, version, keep)?;
                 }
             } else if long && line == ":" {
                 long = false;
@@ -68,12 +69,16 @@ impl YarnLock {
         Ok(lock)
     }
 
-    fn add(&mut self, key: &str, version: &str) {
+    fn add(&mut self, key: &str, version: &str, keep: &Keep<'_>) -> Result<(), String> {
         for descriptor in descriptors(key) {
             let Some(at) = descriptor.char_indices().skip(1).find_map(|(at, c)| (c == '@').then_some(at)) else {
                 continue;
             };
             let (name, written) = (&descriptor[..at], &descriptor[at + 1..]);
+            if !keep.is_wanted(name) {
+                continue;
+            }
+            keep.one_more()?;
             let package = self.0.entry(name.to_owned()).or_default();
             let (range, locked) = match Asked::of(name, written) {
                 Asked::Range(range) => (range, locked_version(version)),
@@ -87,6 +92,7 @@ impl YarnLock {
             }
             package.asked.insert(range.to_owned(), locked);
         }
+        Ok(())
     }
 
     /// What the range got with which a workspace asks for `package`. Where the lockfile does not have that very range

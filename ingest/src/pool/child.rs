@@ -17,13 +17,12 @@ use crate::reason::Reason;
 
 /// How long a child may take to say hello.
 const START_TIME: Duration = Duration::from_secs(20);
-/// When the processor time of a slow file begins to be counted, and how often it is looked at after [`FILE_TIME`].
+/// When the processor time of a slow file begins to be counted, and how often it is looked at.
 const LOOK_TIME: Duration = Duration::from_millis(250);
-/// On a machine so busy that the child hardly ran, waiting goes on until the file has cost this much of the processor
-/// or [`STARVED_TIME`] has passed: what is recorded must depend on the file, not on the machine's load.
-const FILE_CPU: Duration = Duration::from_secs(1);
-/// How long a file may take in any case.
-const STARVED_TIME: Duration = Duration::from_secs(20);
+/// A child ends itself when a file has had its time; one that has not by then is ended.
+const CHILD_CPU: Duration = FILE_TIME.saturating_add(Duration::from_secs(1));
+/// How long a file may take in any case, on a machine so busy that the child hardly runs.
+const STARVED_TIME: Duration = Duration::from_mins(1);
 /// How long a child that has closed its output may take to end.
 const END_TIME: Duration = Duration::from_secs(1);
 /// How much of a child's last words is kept.
@@ -142,7 +141,7 @@ impl Child {
                     self.kill();
                     return Some(Answer::Died(Reason::ParseTimeout));
                 }
-                deadline = if self.since.elapsed() < FILE_TIME { self.since + FILE_TIME } else { deadline + LOOK_TIME };
+                deadline = Instant::now() + LOOK_TIME;
             }
             if !self.pump(deadline) {
                 return Some(Answer::Died(self.cause_of_death()));
@@ -162,12 +161,9 @@ impl Child {
         if self.cpu_before.is_none() {
             self.cpu_before = now;
         }
-        let elapsed = self.since.elapsed();
-        if elapsed < FILE_TIME {
-            return false;
-        }
         let used = now.zip(self.cpu_before).map(|(now, before)| now.saturating_sub(before));
-        elapsed >= STARVED_TIME || used.is_none_or(|used| used >= FILE_CPU)
+        // Where the kernel does not say, the child's own limit has to do.
+        self.since.elapsed() >= STARVED_TIME || used.is_some_and(|used| used >= CHILD_CPU)
     }
 
     /// Moves bytes until something arrived or the deadline passed; false when the child has closed its output.
