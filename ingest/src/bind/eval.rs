@@ -391,6 +391,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     pub(super) fn is_mocked(&self, file: FileId, specifier: Name) -> bool {
         let here = self.world.file(file);
         let target = here.targets.get(&specifier);
+        self.world.go_through(here.parsed.mocks.len());
         let is_it = |mock: &Name| *mock == specifier || (target.is_some() && here.targets.get(mock) == target);
         here.parsed.mocks.iter().any(is_it)
     }

@@ -325,6 +325,7 @@ impl<'p> Evaluator<'p, '_> {
             let (there, schema) = self.object(there, schema)?;
             let parsed = self.world.file(there).parsed;
             let Expr::Object(properties) = parsed.expr(schema) else { return None };
+            self.world.go_through(properties.len());
             let entry = properties.iter().find_map(|property| match property {
                 Property::Named(name, value) if parsed.name(*name) == url => Some(*value),
                 _ => None,
@@ -385,6 +386,7 @@ impl<'p> Evaluator<'p, '_> {
         let Value::Object(there, headers) = self.expr(there, headers) else { return None };
         let parsed = self.world.file(there).parsed;
         let Expr::Object(properties) = parsed.expr(headers) else { return None };
+        self.world.go_through(properties.len());
         properties.iter().rev().find_map(|property| match property {
             Property::Named(name, value) if parsed.name(*name).eq_ignore_ascii_case(header) => Some((there, *value)),
             _ => None,

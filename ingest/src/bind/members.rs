@@ -123,6 +123,7 @@ impl Evaluator<'_, '_> {
     pub(super) fn find_property(&mut self, file: FileId, object: ExprId, name: &str) -> Value {
         let parsed = self.world.file(file).parsed;
         let Expr::Object(properties) = parsed.expr(object) else { return Value::Unknown };
+        self.world.go_through(properties.len());
         // The last one counts; a spread behind it may override it and then either is possible.
         let mut found = Value::Unknown;
         for property in properties {
@@ -185,6 +186,7 @@ impl Evaluator<'_, '_> {
         let world = self.world;
         let parsed = world.file(file).parsed;
         let Some(it) = parsed.classes.get(class as usize) else { return Value::Unknown };
+        world.go_through(it.members.len());
         if is_static {
             let member = it.members.iter().find(|member| member.is_static && parsed.name(member.name) == name);
             return match member.map(|member| member.kind) {
@@ -252,6 +254,7 @@ impl Evaluator<'_, '_> {
     pub(super) fn eval_member(&mut self, file: FileId, class: ClassId, name: Name) -> Value {
         let parsed = self.world.file(file).parsed;
         let it = &parsed.classes[class as usize];
+        self.world.go_through(it.members.len());
         let member = it.members.iter().find(|member| !member.is_static && member.name == name);
         let mut value = Value::Unknown;
         let mut line = it.line;

@@ -85,6 +85,7 @@ impl Evaluator<'_, '_> {
         let Value::Object(file, object) = *value else { return None };
         let parsed = self.world.file(file).parsed;
         let Expr::Object(properties) = parsed.expr(object) else { return None };
+        self.world.go_through(properties.len());
         properties.iter().rev().find_map(|property| match property {
             Property::Named(key, value) if parsed.name(*key) == name => Some((file, *value)),
             _ => None,

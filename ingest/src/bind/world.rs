@@ -17,6 +17,9 @@ use crate::language::Family;
 use crate::link::Links;
 use crate::parse::{ClassId, ExportValue, FunctionId, Name, Origin, ParsedFile, SymbolIndex, Type, TypeRoot};
 
+/// Entries of a list that are gone through in the time of a step.
+const ENTRIES_OF_A_STEP: usize = 16;
+
 /// The specifier of the package that a file is a part of.
 pub(super) const OWN_PACKAGE: &str = ".";
 
@@ -55,7 +58,7 @@ pub(super) struct World<'p> {
     links: &'p Table<'p, Links>,
     surfaces: &'p Table<'p, Surface>,
     stars: Stars,
-    /// What looking for names took that was not asked for yet.
+    /// What looking for names and going through lists took that was not asked for yet.
     steps: Cell<usize>,
     /// Few files are read for a binding that is made anew, and there is a world a thread: what is not read takes little.
     files: Vec<OnceCell<Box<File<'p>>>>,
@@ -86,6 +89,12 @@ impl<'p> World<'p> {
     pub(super) fn begin_reads(&self) {
         self.reads.borrow_mut().clear();
         self.steps.set(0);
+    }
+
+    /// A list of so many entries is gone through: where that is done for each name in it, it is most of what there is
+    /// to do.
+    pub(super) fn go_through(&self, entries: usize) {
+        self.steps.set(self.steps.get().saturating_add(entries / ENTRIES_OF_A_STEP));
     }
 
     /// What looking for names took since this was last asked for.
@@ -329,6 +338,7 @@ impl<'p> World<'p> {
     /// Specifiers that a file takes everything from and that lead to packages.
     pub(super) fn starred_packages(&self, file: FileId) -> Vec<Name> {
         let here = self.file(file);
+        self.go_through(here.parsed.exports.len());
         let stars = here.parsed.exports.iter().filter(|export| here.parsed.name(export.name) == "*");
         stars
             .filter_map(|export| match export.value {

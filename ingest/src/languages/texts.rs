@@ -55,6 +55,27 @@ pub(super) fn printf(format: &str, mut values: impl Iterator<Item = ExprId>) -> 
     Some(parts)
 }
 
+/// The parts of a format with braces: `{field}` takes what `value_of` says; `None` where a brace stands alone.
+pub(super) fn braces(format: &str, mut value_of: impl FnMut(&str) -> ExprId) -> Option<Vec<Part>> {
+    let mut parts = Vec::new();
+    let mut rest = format;
+    while let Some(at) = rest.find(['{', '}']) {
+        let brace = &rest[at..=at];
+        parts.push(Part::Text(rest[..at].to_owned()));
+        rest = &rest[at + 1..];
+        if let Some(more) = rest.strip_prefix(brace) {
+            parts.push(Part::Text(brace.to_owned()));
+            rest = more;
+            continue;
+        }
+        let end = rest.find('}').filter(|_| brace == "{")?;
+        parts.push(Part::Value(value_of(&rest[..end])));
+        rest = &rest[end + 1..];
+    }
+    parts.push(Part::Text(rest.to_owned()));
+    Some(parts)
+}
+
 /// Whether an expression is a name of a module.
 pub(super) fn is_member_of(reader: &Reader<'_>, expr: ExprId, module: &str, member: &str) -> bool {
     let import = |expr: ExprId| match *reader.out.expr(expr) {

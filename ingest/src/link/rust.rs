@@ -71,6 +71,13 @@ impl Crates {
                 }
                 at
             }
+            // A module whose file an attribute says, from the folder of the file that declares it.
+            first if first.starts_with('"') => {
+                names.next();
+                let file = super::relative(from, &format!("./{}", first.trim_matches('"')))?;
+                let below = folder(&file).to_owned();
+                (file, below)
+            }
             first => match self.library(home, first) {
                 Some(root) => {
                     names.next();

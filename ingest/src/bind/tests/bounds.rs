@@ -1,6 +1,6 @@
 //! Sources that multiply their own ways.
 
-use super::bound_in;
+use super::{analysed, bound_in, sites};
 
 #[test]
 fn long_ways_and_deep_options_are_followed_in_bounded_stack() {
@@ -21,4 +21,19 @@ fn objects_that_hold_themselves_are_evaluated_in_bounded_time() {
     }
     text.push_str("x.self.self.stripe.charges.create({ ...x });\nclass A { b = this.b ?? this.c; c = this.b; }\nnew A().b.c.d();\n");
     assert_eq!(bound_in(&text), Vec::<String>::new());
+}
+
+#[test]
+fn lists_that_are_gone_through_for_each_name_in_them_are_counted() {
+    let each = |text: fn(usize) -> String| (0..10_000).map(text).collect::<String>();
+    let object =
+        format!("const o = {{ {} }};\n{}", each(|at| format!("k{at}() {{}}, ")), each(|at| format!("o.k{at}();\n")));
+    let class =
+        format!("class A {{ {} }}\n{}", each(|at| format!("k{at}() {{}} ")), each(|at| format!("new A().k{at}();\n")));
+    let mocks = each(|at| format!("jest.mock('./m{at}');\n"))
+        + &each(|at| format!("import {{ x{at} }} from './n{at}';\nx{at}();\n"));
+    let neighbour = "fetch('https://api.stripe.com/v1/charges');\n";
+    let analysis = analysed(&[("a.ts", &object), ("b.ts", &class), ("c.test.ts", &mocks), ("d.ts", neighbour)]);
+    assert_eq!(analysis.cut, ["a.ts", "b.ts", "c.test.ts"]);
+    assert_eq!(sites(&analysis).len(), 1);
 }

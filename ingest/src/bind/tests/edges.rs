@@ -104,3 +104,25 @@ fn conflicting_stars_and_cycles_of_reexports_lead_nowhere() {
     ]);
     assert_eq!(file(&analysis, "use.ts").edges, []);
 }
+
+#[test]
+fn modules_of_rust_are_in_the_file_that_their_attribute_says() {
+    let lib = "#[cfg(unix)]\n#[path = \"../shared/deep.rs\"]\nmod near;\nmod plain;\nuse near::f as renamed;\n\
+               pub use self::near::inner::h;\nfn g() { near::f(); renamed(); h(); plain::f(); }\n";
+    let user = "fn u() { crate::h(); }\n";
+    let analysis = analysed(&[
+        ("Cargo.toml", "[package]\nname = \"app\"\n"),
+        ("src/lib.rs", lib),
+        ("src/user.rs", user),
+        ("src/plain.rs", "pub fn f() {}\n"),
+        ("src/near.rs", "pub fn f() {}\n"),
+        ("shared/deep.rs", "pub fn f() {}\npub mod inner;\n"),
+        ("shared/inner.rs", "pub fn h() {}\n"),
+    ]);
+    let edges = |path| file(&analysis, path).edges.iter().map(|edge| edge.to.as_str()).collect::<Vec<_>>();
+    assert_eq!(
+        edges("src/lib.rs"),
+        ["shared/deep.rs#f#0", "shared/deep.rs#f#0", "shared/inner.rs#h#0", "src/plain.rs#f#0"]
+    );
+    assert_eq!(edges("src/user.rs"), ["shared/inner.rs#h#0"]);
+}

@@ -86,3 +86,30 @@ fn modules_that_take_everything_from_each_other_cost_little_each() {
     let most = analysis.spent.iter().max().unwrap();
     assert!(*most < 20_000, "{most}");
 }
+
+#[test]
+fn layers_of_modules_that_take_everything_from_the_next_cost_little_each() {
+    const LAYERS: usize = 30;
+    const WIDE: usize = 20;
+    let files: Vec<_> = (0..LAYERS * WIDE)
+        .map(|at| {
+            let (layer, column) = (at / WIDE, at % WIDE);
+            let below =
+                |step: usize| format!("export * from './m{}';\n", (layer + 1) * WIDE + (column * step + step) % WIDE);
+            let taken = if layer + 1 < LAYERS { [1, 2, 3, 5, 7].map(below).concat() } else { String::new() };
+            let last = (LAYERS - 1) * WIDE + (column + 1) % WIDE;
+            let text = format!(
+                "{taken}export function f{at}() {{}}\nexport function each() {{}}\nimport * as own from './m{at}';\n\
+                 own.f{last}();\nown.nowhere();\nown.each();\n"
+            );
+            (format!("m{at}.ts"), text)
+        })
+        .collect();
+    let analysis = analysed(&with(&files, "import { f599, each } from './m0';\nf599();\neach();\n"));
+    assert_eq!(analysis.cut, Vec::<String>::new());
+    let edges = |path| file(&analysis, path).edges.iter().map(|edge| edge.to.as_str()).collect::<Vec<_>>();
+    assert_eq!(edges("use.ts"), ["m599.ts#f599#0", "m0.ts#each#0"]);
+    assert_eq!(edges("m25.ts"), ["m586.ts#f586#0", "m25.ts#each#0"]);
+    let most = analysis.spent.iter().max().unwrap();
+    assert!(*most < 5_000, "{most}");
+}

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::super::reader::{Reader, ScopeId, UNKNOWN, index};
 use super::super::rules::{Kind, Role};
-use super::super::texts::{Part, is_member_of, printf, together};
+use super::super::texts::{Part, braces, is_member_of, printf, together};
 use crate::parse::{Argument, Expr, ExprId, Property};
 
 pub(super) fn read<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: ScopeId, depth: u32) -> ExprId {
@@ -163,20 +163,7 @@ fn format(reader: &mut Reader<'_>, text: &str, arguments: &[Argument], keywords:
         _ => Vec::new(),
     };
     let mut next = 0;
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '}']) {
-        let brace = &rest[at..=at];
-        parts.push(Part::Text(rest[..at].to_owned()));
-        rest = &rest[at + 1..];
-        if let Some(more) = rest.strip_prefix(brace) {
-            parts.push(Part::Text(brace.to_owned()));
-            rest = more;
-            continue;
-        }
-        let Some(end) = rest.find('}').filter(|_| brace == "{") else { return UNKNOWN };
-        let field = &rest[..end];
-        rest = &rest[end + 1..];
+    let parts = braces(text, |field| {
         let value = if field.is_empty() {
             next += 1;
             arguments.get(next - 1).map(|argument| argument.value)
@@ -188,8 +175,7 @@ fn format(reader: &mut Reader<'_>, text: &str, arguments: &[Argument], keywords:
                 _ => None,
             })
         };
-        parts.push(Part::Value(value.unwrap_or(UNKNOWN)));
-    }
-    parts.push(Part::Text(rest.to_owned()));
-    together(reader, parts)
+        value.unwrap_or(UNKNOWN)
+    });
+    parts.map_or(UNKNOWN, |parts| together(reader, parts))
 }

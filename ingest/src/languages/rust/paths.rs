@@ -22,7 +22,8 @@ pub(super) fn import<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: ScopeId
     if node.kind() == "mod_item" {
         let Some(name) = node.child_by_field_name("name") else { return };
         let text = reader.text(name);
-        let Some(specifier) = inside(reader, scope, &["self", text]) else { return };
+        let own = || inside(reader, scope, &["self", text]);
+        let Some(specifier) = file_of(reader, node).filter(|_| scope == 0).or_else(own) else { return };
         let (specifier, star) = (reader.name(&specifier), reader.name("*"));
         reader.out.imports.push(fact(specifier, vec![star], Vec::new(), line, false));
         let what = Declared::Import { specifier, name: star };
@@ -146,6 +147,29 @@ fn segments<'t>(reader: &Reader<'t>, node: Node<'t>, out: &mut Vec<&'t str>) {
     out.extend(names.into_iter().rev());
 }
 
+/// The file that an attribute gives a module, in quotes: `#[path = "other.rs"] mod name;`.
+fn file_of(reader: &Reader<'_>, module: Node<'_>) -> Option<String> {
+    let attributes = std::iter::successors(module.prev_named_sibling(), Node::prev_named_sibling);
+    let mut attributes = attributes.take_while(|node| node.kind() == "attribute_item");
+    attributes.find_map(|attribute| {
+        let text = reader.text(attribute).strip_prefix("#[")?.trim_start().strip_prefix("path")?;
+        let file = text.trim_start().strip_prefix('=')?.trim().strip_suffix(']')?.trim();
+        let name = file.strip_prefix('"')?.strip_suffix('"')?;
+        (!name.contains(['"', '\\'])).then(|| file.to_owned())
+    })
+}
+
+/// The file of a module of this name that an attribute gave it, so far.
+fn placed<'r>(reader: &'r Reader<'_>, module: &str) -> Option<&'r str> {
+    let binding = reader.lookup(0, module, u32::MAX)?;
+    match reader.declarations.get(binding as usize)?.as_slice() {
+        [Declaration { what: Declared::Import { specifier, .. }, .. }] => {
+            Some(reader.out.name(*specifier)).filter(|specifier| specifier.starts_with('"'))
+        }
+        _ => None,
+    }
+}
+
 /// A path as it is from the file's own module: within a module in the file, `super` leads only one module up.
 fn inside(reader: &Reader<'_>, scope: ScopeId, path: &[&str]) -> Option<String> {
     let mut depth = 0;
@@ -155,6 +179,12 @@ fn inside(reader: &Reader<'_>, scope: ScopeId, path: &[&str]) -> Option<String> 
         at = reader.module_of(parent);
     }
     let first = *path.first()?;
+    if depth == 0 {
+        let rest = if first == "self" { &path[1..] } else { path };
+        if let Some(file) = rest.first().and_then(|module| placed(reader, module)) {
+            return Some(std::iter::once(file).chain(rest[1..].iter().copied()).collect::<Vec<_>>().join("::"));
+        }
+    }
     if depth == 0 || !matches!(first, "self" | "super") {
         return Some(path.join("::"));
     }

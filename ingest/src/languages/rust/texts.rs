@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::super::reader::{Reader, ScopeId, UNKNOWN, index};
 use super::super::rules::{Kind, Role};
-use super::super::texts::{Part, together};
+use super::super::texts::{braces, together};
 use crate::parse::{Argument, Expr, ExprId};
 
 /// Methods whose result is their object, for what is followed here.
@@ -79,33 +79,19 @@ fn macro_text<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: ScopeId) -> Op
         }
     }
     let mut values = values.into_iter();
-    let mut parts = Vec::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find(['{', '}']) {
-        let brace = &rest[at..=at];
-        parts.push(Part::Text(rest[..at].to_owned()));
-        rest = &rest[at + 1..];
-        if let Some(more) = rest.strip_prefix(brace) {
-            parts.push(Part::Text(brace.to_owned()));
-            rest = more;
-            continue;
-        }
-        let end = rest.find('}').filter(|_| brace == "{")?;
-        let field = rest[..end].split(':').next().unwrap_or("");
-        let plain = !rest[..end].contains(':');
-        rest = &rest[end + 1..];
-        let value = if field.is_empty() {
+    let parts = braces(&text, |field| {
+        let (name, is_plain) = field.split_once(':').map_or((field, true), |(name, _)| (name, false));
+        let value = if name.is_empty() {
             values.next()
-        } else if field.chars().all(|c| c.is_ascii_digit()) {
+        } else if name.chars().all(|c| c.is_ascii_digit()) {
             None
-        } else if let Some((_, value)) = named.iter().find(|(name, _)| *name == field) {
+        } else if let Some((_, value)) = named.iter().find(|(known, _)| *known == name) {
             Some(*value)
         } else {
-            reader.lookup(scope, field, index(node.start_byte())).map(|binding| reader.add(Expr::Binding(binding)))
+            reader.lookup(scope, name, index(node.start_byte())).map(|binding| reader.add(Expr::Binding(binding)))
         };
-        parts.push(Part::Value(value.filter(|_| plain).unwrap_or(UNKNOWN)));
-    }
-    parts.push(Part::Text(rest.to_owned()));
+        value.filter(|_| is_plain).unwrap_or(UNKNOWN)
+    })?;
     Some(together(reader, parts))
 }
 
