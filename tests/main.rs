@@ -6,6 +6,7 @@ mod answers;
 mod architecture;
 mod audit;
 mod dev;
+mod fetch;
 mod golden;
 mod http;
 mod ingest;

@@ -19,6 +19,13 @@ const INDEX_SPACE: u64 = 4 << 30;
 /// Processor time of a whole index.
 const INDEX_CPU: Duration = Duration::from_mins(10);
 
+/// Largest file that an index writes: what its cache keeps, in bytes.
+const INDEX_FILE: u64 = 4 << 30;
+/// Memory of a fetch, in bytes.
+const FETCH_HEAP: u64 = 2 << 30;
+/// Files that an index or a fetch has open at once.
+const FILES: u64 = 1024;
+
 /// What a parse child sets first: it dies with its parent, leaves no core, writes no file.
 pub fn enter_parse() -> Result<(), Errno> {
     die_with_parent()?;
@@ -54,24 +61,25 @@ pub fn cpu_used() -> Result<Duration, Errno> {
 }
 
 /// What an index sets when a service runs it. The wall clock is its caller's.
-pub fn enter_index() -> Result<(), Errno> {
+pub(crate) fn enter_index() -> Result<(), Errno> {
     die_with_parent()?;
     lower(Resource::RLIMIT_CORE, 0)?;
     lower(Resource::RLIMIT_AS, INDEX_SPACE)?;
+    lower(Resource::RLIMIT_FSIZE, INDEX_FILE)?;
+    lower(Resource::RLIMIT_NOFILE, FILES)?;
     lower(Resource::RLIMIT_CPU, INDEX_CPU.as_secs())
 }
 
-/// Leaves the network for good, for this process and all it starts. Works where the kernel lets a process make a
-/// network namespace; only before the first thread.
-pub fn leave_network() -> Result<(), Errno> {
-    #[cfg(target_os = "linux")]
-    {
-        use nix::sched::{CloneFlags, unshare};
-        // With privileges the first form is enough; without, a user namespace gives them.
-        unshare(CloneFlags::CLONE_NEWNET).or_else(|_| unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET))
-    }
-    #[cfg(not(target_os = "linux"))]
-    Err(Errno::ENOSYS)
+/// What a fetch sets: it decodes what a stranger sent.
+pub(crate) fn enter_fetch(bytes: u64, time: Duration) -> Result<(), Errno> {
+    die_with_parent()?;
+    lower(Resource::RLIMIT_CORE, 0)?;
+    // Packs are mapped, so that the address space says little about memory.
+    lower(Resource::RLIMIT_DATA, FETCH_HEAP)?;
+    lower(Resource::RLIMIT_CPU, time.as_secs().saturating_mul(2).max(60))?;
+    // The index of a pack that is as large as may be has room beside it.
+    lower(Resource::RLIMIT_FSIZE, bytes.saturating_mul(2))?;
+    lower(Resource::RLIMIT_NOFILE, FILES)
 }
 
 fn die_with_parent() -> Result<(), Errno> {

@@ -7,7 +7,7 @@ mod folder;
 mod git;
 mod inspect;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sync_core::text::shown;
 
@@ -15,6 +15,11 @@ pub use folder::Folder;
 pub(crate) use folder::MAX_ENTRIES as FOLDER_ENTRIES;
 pub use git::Commit;
 pub(crate) use git::{TREE_BYTES, reason};
+
+/// The folders that reading the tree at `path` needs.
+pub(crate) fn folders(path: &Path) -> Vec<PathBuf> {
+    inspect::folders(path)
+}
 
 /// What is indexed.
 #[derive(Debug)]

@@ -196,8 +196,7 @@ impl Walk<'_> {
             }
             let slash = if entry.kind == Kind::Folder { "/" } else { "" };
             let Some(name) = usable_name(&entry.name) else {
-                let name = shown(&String::from_utf8_lossy(&entry.name), 200);
-                let path = format!("{}{name}{slash}", folder.path);
+                let path = format!("{}{}{slash}", folder.path, shown_name(&entry.name));
                 let path = if path.len() > MAX_PATH_BYTES { shown(&path, 200) } else { path };
                 self.found.report.skip(Reason::BadName, &path);
                 continue;
@@ -326,4 +325,10 @@ fn usable_name(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name).ok()?;
     let usable = !matches!(name, "" | "." | "..") && !name.contains(|c: char| c == '/' || c.is_control());
     usable.then_some(name)
+}
+
+/// An unusable name as a part of a path that may be told: it must not lead elsewhere there either.
+fn shown_name(name: &[u8]) -> String {
+    let name = shown(&String::from_utf8_lossy(name), 200).replace('/', "\u{fffd}");
+    if matches!(name.as_str(), "" | "." | "..") { "\u{fffd}".to_owned() } else { name }
 }

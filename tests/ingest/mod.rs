@@ -24,7 +24,7 @@ use sync_core::graph::{FileFacts, Header, Skipped};
 use sync_ingest::snapshot::{Limits, Reader, Record};
 
 /// The executable under test.
-const EXECUTABLE: &str = env!("CARGO_BIN_EXE_syncd-under-test");
+pub(crate) const EXECUTABLE: &str = env!("CARGO_BIN_EXE_syncd-under-test");
 
 /// Runs `index` with arguments.
 pub(crate) fn run_index(path: &Path, args: &[&str]) -> Output {

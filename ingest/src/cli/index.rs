@@ -14,10 +14,10 @@ use clap::Args;
 use super::{FAILED, OK, REFUSED, say_error};
 use crate::gate::Gate;
 use crate::index::{IndexError, IndexOptions, IndexSummary, Progress, identity, index};
-use crate::limits;
 use crate::pool::ParseCommand;
 use crate::reason::told;
 use crate::walk::Limits;
+use crate::{sandbox, tree};
 
 /// How long an index may take when a service runs it.
 const WALL_TIME: Duration = Duration::from_mins(5);
@@ -65,20 +65,23 @@ pub struct IndexArgs {
     /// `COMMIT,ANALYZER,CATALOG` of the last index: where they are still the same, nothing is written.
     #[arg(long, hide = true, value_name = "COMMIT,ANALYZER,CATALOG")]
     known: Option<String>,
-    /// Bound memory, processor and wall time, and leave the network: how a service runs it.
+    /// Bound memory, processor and wall time, leave the network and all files but the tree and the cache: how a service
+    /// runs it.
     #[arg(long, hide = true)]
     limits: bool,
 }
 
 /// Runs `index`; `parse` says how its parse children are started.
 pub fn run_index(args: &IndexArgs, parse: ParseCommand) -> ExitCode {
+    // Asked before the process has another user's identity to the system, which a namespace may give it.
+    let home = std::env::home_dir();
     if args.limits
-        && let Err(reason) = enter_limits()
+        && let Err(reason) = enter_limits(args)
     {
         say_error(&reason, "run it on a system that has resource limits");
         return ExitCode::from(FAILED);
     }
-    match write_snapshot(args, parse) {
+    match write_snapshot(args, home, parse) {
         Ok(summary) => {
             if let Some(summary) = summary {
                 tell(&summary);
@@ -99,14 +102,18 @@ pub fn run_index(args: &IndexArgs, parse: ParseCommand) -> ExitCode {
 }
 
 /// Gives nothing where the last index is still that of the tree.
-fn write_snapshot(args: &IndexArgs, parse: ParseCommand) -> anyhow::Result<Option<IndexSummary>> {
+fn write_snapshot(
+    args: &IndexArgs,
+    home: Option<PathBuf>,
+    parse: ParseCommand,
+) -> anyhow::Result<Option<IndexSummary>> {
     let options = IndexOptions {
         path: args.path.clone(),
         rev: args.rev.clone(),
         ref_name: args.ref_name.clone(),
         repository: args.repository.clone(),
         gate: args.gate.parse().unwrap_or(Gate::On),
-        home: std::env::home_dir(),
+        home,
         catalog: args.catalog.clone(),
         cache: args.cache.clone(),
         parse,
@@ -161,12 +168,17 @@ fn readable_as_any_file(file: &File) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
-fn enter_limits() -> Result<(), String> {
-    if let Err(error) = limits::leave_network() {
-        tracing::debug!(%error, "the kernel keeps the network within reach");
-        let _ = writeln!(io::stderr(), "note: the network could not be cut off on this system ({error})");
+fn enter_limits(args: &IndexArgs) -> Result<(), String> {
+    if let Some(cache) = &args.cache {
+        // It has to be there to be let through; that it cannot be made is said by who uses it.
+        let _ = std::fs::create_dir_all(cache);
     }
-    limits::enter_index().map_err(|error| format!("resource limits cannot be set: {error}"))?;
+    let mut tree = tree::folders(&args.path);
+    tree.extend(args.catalog.clone());
+    let notes = sandbox::enter_index(&tree, args.cache.as_deref());
+    for note in notes.map_err(|error| format!("resource limits cannot be set: {error}"))? {
+        let _ = writeln!(io::stderr(), "note: {note}");
+    }
     let started = Instant::now();
     std::thread::spawn(move || {
         std::thread::sleep(WALL_TIME.saturating_sub(started.elapsed()));

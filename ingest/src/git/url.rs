@@ -113,9 +113,13 @@ fn parse(text: &str) -> Result<Url, &'static str> {
         return Err("it holds characters that addresses do not have");
     }
     // `ext::sh -c …` and its like name a program to run; `host:path` is ssh.
-    let (scheme, _) = text.split_once("://").ok_or("it has no scheme such as https://")?;
+    let (scheme, rest) = text.split_once("://").ok_or("it has no scheme such as https://")?;
     if scheme.contains(':') {
         return Err("it names a transport helper");
+    }
+    // A browser takes the first part of the path for the host then.
+    if !scheme.eq_ignore_ascii_case("file") && rest.starts_with('/') {
+        return Err("it names no host");
     }
     let url = Url::parse(text).map_err(|_| "it is not a valid address")?;
     if !url.username().is_empty() || url.password().is_some() {

@@ -36,6 +36,19 @@ pub(super) fn inspect(path: &Path) -> Result<(), Reason> {
     alternates(&common)
 }
 
+/// The folders that reading the tree at `path` needs: itself, and where its git folder is elsewhere, that.
+pub(super) fn folders(path: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![path.to_owned()];
+    let dot_git = path.join(".git");
+    if fs::symlink_metadata(&dot_git).is_ok_and(|found| found.is_file())
+        && let Ok(git) = linked(path, &dot_git)
+    {
+        folders.extend(common(&git));
+        folders.push(git);
+    }
+    folders
+}
+
 /// The git folder that a `.git` file names. It counts only where it names this folder too (a linked work tree, a
 /// submodule): anybody can write a file that names somebody's repository.
 fn linked(path: &Path, file: &Path) -> Result<PathBuf, Reason> {

@@ -58,7 +58,7 @@ impl Start<'_> {
             fixture::write(&builtin).map_err(|error| DevError::data_dir(&builtin, &error))?;
         }
         // Whoever starts this on a machine may name what the machine reaches.
-        let policy = EgressPolicy { any_host: true, ..EgressPolicy::default() };
+        let policy = EgressPolicy { any_host: true, environment: true, ..EgressPolicy::default() };
         let egress = Egress::start(policy).await.map_err(|error| {
             DevError::failed(format!("the proxy of fetches cannot be started: {error}"), "check this user's limits")
         })?;

@@ -99,7 +99,14 @@ pub(super) async fn run_with<T: Send + 'static>(
     let ended = ended.map_err(|_| ChildError::Time { name, limit })?;
     let (read, status, complaints) =
         ended.unwrap_or_else(|_| Err(io::Error::other("its thread ended early"))).map_err(start)?;
-    if status.success() { Ok(read) } else { Err(said(name, status, &complaints)) }
+    if !status.success() {
+        return Err(said(name, status, &complaints));
+    }
+    // What this system does not keep a child from: the operator should know it.
+    for note in complaints.lines().filter_map(|line| line.strip_prefix("note: ")) {
+        tracing::warn!(child = name, note);
+    }
+    Ok(read)
 }
 
 type Running = Arc<Mutex<Option<Child>>>;

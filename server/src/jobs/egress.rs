@@ -263,6 +263,7 @@ fn empty(status: StatusCode) -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
+    use hyper_util::client::proxy::matcher::Matcher;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpStream, UnixStream};
 
@@ -341,6 +342,30 @@ mod tests {
             held.push(asked(pass.proxy(), true, &connect).await);
         }
         assert_eq!(asked(pass.proxy(), true, &connect).await.1, "429");
+    }
+
+    #[tokio::test]
+    async fn the_operators_own_proxy_is_the_way_out_where_one_is_named() {
+        let (outer, server) = (proxy(&["127.0.0.1"]).await, TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let port = server.local_addr().unwrap().port();
+        let url = RemoteUrl::local(&format!("https://127.0.0.1:{port}/a")).unwrap();
+        let beyond = outer.pass(&url, &limits(1000)).unwrap();
+        let Proxy { address, user, secret, .. } = beyond.proxy();
+        let matcher =
+            Matcher::builder().https(format!("http://{user}:{secret}@{address}")).no("unlisted.example").build();
+        let policy = EgressPolicy { any_host: true, environment: true, ..EgressPolicy::default() };
+        // A name that nobody here can look up.
+        let unknown: Arc<door::Resolve> = Arc::new(|_, _| Box::pin(async { Err(io::Error::other("no such name")) }));
+        let inner = Egress::with(Door::with(policy, unknown, Some(matcher)), None).await.unwrap();
+        let pass = inner.pass(&url, &limits(1000)).unwrap();
+        assert_eq!(asked(pass.proxy(), true, &format!("CONNECT unlisted.example:{port}")).await.1, "502");
+        let (mut tunnel, status) = asked(pass.proxy(), true, &format!("CONNECT 127.0.0.1:{port}")).await;
+        assert_eq!(status, "200");
+        let (mut arrived, _) = server.accept().await.unwrap();
+        tunnel.write_all(b"ping").await.unwrap();
+        let mut heard = [0; 4];
+        arrived.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"ping");
     }
 
     #[tokio::test]

@@ -7,9 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sync_ingest::git::{
-    Credential, Fault, FaultCode, FetchAnswer, FetchLimits, FetchRequest, Fetched, Network, RemoteUrl,
-};
+use sync_ingest::git::{Credential, Fault, FaultCode, FetchAnswer, FetchLimits, FetchRequest, Fetched, RemoteUrl};
 
 use super::child::{self, ChildError};
 use super::egress::Egress;
@@ -116,12 +114,7 @@ async fn ask(
     })
     .await?;
     match answer.ok().and_then(|text| serde_json::from_slice(&text).ok()) {
-        Some(FetchAnswer::Done(fetched)) if is_sound(&fetched) => {
-            if order.url.scheme() != "file" && fetched.network != Network::Namespace {
-                tracing::warn!(network = ?fetched.network, "this system does not keep a fetch from the network by itself");
-            }
-            Ok(fetched)
-        }
+        Some(FetchAnswer::Done(fetched)) if is_sound(&fetched) => Ok(fetched),
         Some(FetchAnswer::Fault(fault)) => Err(explained(order.url, fault, &pass.refused()).into()),
         _ => Err(unsound()),
     }

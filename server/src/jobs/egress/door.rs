@@ -3,13 +3,19 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use http::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use sync_core::address::is_public;
 use sync_core::text::shown;
 use tokio::net::TcpStream;
+use tower::Service as _;
 
 /// How long a name may take to be looked up, and a connection to be made.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -21,8 +27,11 @@ pub struct EgressPolicy {
     pub private_hosts: BTreeSet<String>,
     /// Whether any host may: the operator of this machine named the address.
     pub any_host: bool,
+    /// Whether the proxy that this process's environment names is used to get out, where it names one for a host: of
+    /// hosts that only it knows no address can be checked, so this is for [`EgressPolicy::any_host`].
+    pub environment: bool,
     /// Certificate authorities in a file, beside the environment's.
-    pub certificates: Option<std::path::PathBuf>,
+    pub certificates: Option<PathBuf>,
 }
 
 /// Looks a name up.
@@ -32,6 +41,8 @@ pub(super) type Resolve = dyn Fn(String, u16) -> BoxFuture<'static, io::Result<V
 pub(super) struct Door {
     policy: EgressPolicy,
     resolve: Arc<Resolve>,
+    /// Where another proxy is the way out.
+    beyond: Option<Matcher>,
 }
 
 /// Why a connection is not made.
@@ -48,16 +59,21 @@ impl Door {
         let resolve = |host: String, port: u16| -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
             Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
         };
-        Self { policy, resolve: Arc::new(resolve) }
+        let beyond = (policy.environment && policy.any_host).then(Matcher::from_env);
+        Self { policy, resolve: Arc::new(resolve), beyond }
     }
 
     #[cfg(test)]
-    pub(super) fn with(policy: EgressPolicy, resolve: Arc<Resolve>) -> Self {
-        Self { policy, resolve }
+    pub(super) fn with(policy: EgressPolicy, resolve: Arc<Resolve>, beyond: Option<Matcher>) -> Self {
+        Self { policy, resolve, beyond }
     }
 
     /// Connects to a host and port, of which the port is `443` or `own`.
     pub(super) async fn open(&self, host: &str, port: u16, own: u16) -> Result<TcpStream, Closed> {
+        let target = Uri::try_from(format!("https://{host}:{port}")).map_err(|_| Closed::Unreachable)?;
+        if let Some(way) = self.beyond.as_ref().and_then(|beyond| beyond.intercept(&target)) {
+            return tunnel(&way, target).await;
+        }
         let addresses = self.admitted(host, port, own).await?;
         for address in addresses {
             if let Ok(Ok(stream)) = tokio::time::timeout(BUDGET, TcpStream::connect(address)).await {
@@ -93,6 +109,18 @@ impl Door {
     }
 }
 
+/// Through another proxy.
+async fn tunnel(way: &Intercept, target: Uri) -> Result<TcpStream, Closed> {
+    let mut tunnel = Tunnel::new(way.uri().clone(), HttpConnector::new());
+    if let Some(pass) = way.basic_auth() {
+        tunnel = tunnel.with_auth(pass.clone());
+    }
+    match tokio::time::timeout(BUDGET, tunnel.call(target)).await {
+        Ok(Ok(stream)) => Ok(stream.into_inner()),
+        _ => Err(Closed::Unreachable),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,7 +143,7 @@ mod tests {
 
     async fn admitted(policy: EgressPolicy, host: &str, addresses: &'static [&'static str]) -> Result<usize, Closed> {
         let (asked, resolve) = leads_to(addresses);
-        let found = Door::with(policy, resolve).admitted(host, 443, 443).await;
+        let found = Door::with(policy, resolve, None).admitted(host, 443, 443).await;
         assert!(asked.load(Ordering::Relaxed) <= 1, "a name is looked up once");
         found.map(|found| found.len())
     }
