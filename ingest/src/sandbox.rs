@@ -127,7 +127,8 @@ fn certificates() -> Vec<PathBuf> {
 
 /// Namespaces, Landlock and seccomp hold for the thread that asks for them and those that it starts: so each test enters
 /// on a thread of its own.
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::fs;
     use std::io::{self, Read as _, Write as _};

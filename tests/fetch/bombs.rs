@@ -65,6 +65,7 @@ fn bombs() -> Vec<(&'static str, String)> {
 }
 
 /// Indexes a part of the bombs, each with a neighbour.
+#[expect(clippy::print_stdout, reason = "for whoever looks with `--nocapture`: how each ended")]
 async fn explode(part: usize) {
     let bombs: Vec<_> = bombs().into_iter().skip(part).step_by(PARTS).collect();
     let remote = Repository::with(&[]);
@@ -85,7 +86,6 @@ async fn explode(part: usize) {
     };
     let started = Instant::now();
     let snapshot = index_child::run(&request).await.unwrap().unwrap();
-    // For whoever looks with `--nocapture`: how each ended.
     println!("{} bombs in {:?}: {:?}", bombs.len(), started.elapsed(), snapshot.skipped);
     let paths: Vec<_> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
     for (name, _) in &bombs {

@@ -34,17 +34,17 @@ async fn a_credential_opens_a_private_repository_and_is_kept_in_memory_only() {
     let remote = Repository::with(&[("a.ts", "export const a = 1;\n")]);
     let commit = remote.commit();
     let url = forge.serve(remote.path(), "private");
-    let mut fetcher = Fetcher::of(&forge).await;
-    assert_eq!(fetcher.fault(&url).await.0, FaultCode::CredentialWanted);
-    fetcher.credential = Some(Credential { secret: "wrong-canary-secret".to_owned(), ..credential() });
-    let (code, what) = fetcher.fault(&url).await;
+    let mut worker = Fetcher::of(&forge).await;
+    assert_eq!(worker.fault(&url).await.0, FaultCode::CredentialWanted);
+    worker.credential = Some(Credential { secret: "wrong-canary-secret".to_owned(), ..credential() });
+    let (code, what) = worker.fault(&url).await;
     assert_eq!(code, FaultCode::CredentialRefused);
     assert!(!what.contains("canary"), "{what}");
-    fetcher.credential = Some(credential());
-    let fetched = fetcher.fetch(&url, &["HEAD"]).await.unwrap();
+    worker.credential = Some(credential());
+    let fetched = worker.fetch(&url, &["HEAD"]).await.unwrap();
     assert_eq!(fetched.heads[0].commit, commit);
     for form in forms() {
-        assert_eq!(holding(fetcher.folder.path(), &form), Vec::<PathBuf>::new());
+        assert_eq!(holding(worker.folder.path(), &form), Vec::<PathBuf>::new());
     }
 }
 
@@ -52,18 +52,18 @@ async fn a_credential_opens_a_private_repository_and_is_kept_in_memory_only() {
 async fn a_running_fetch_shows_its_credential_to_nobody() {
     let forge = Forge::start().await;
     let url = forge.odd("silent", Odd::Silent);
-    let mut fetcher = Fetcher::of(&forge).await;
-    fetcher.credential = Some(credential());
+    let mut worker = Fetcher::of(&forge).await;
+    worker.credential = Some(credential());
     // The child says who it is before it becomes the fetch.
-    let said = fetcher.folder.path().join("pid");
-    let script = fetcher.folder.path().join("executable");
+    let said = worker.folder.path().join("pid");
+    let script = worker.folder.path().join("executable");
     std::fs::write(&script, format!("#!/bin/sh\necho $$ > {}\nexec {EXECUTABLE} \"$@\"\n", said.display())).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
     let parsed = RemoteUrl::local(&url).unwrap();
-    let (refs, mirror) = (["HEAD".to_owned()], fetcher.mirror());
-    let (executable, credential) = (script.as_path(), fetcher.credential.clone());
-    let order = FetchOrder { executable, url: &parsed, refs: &refs, credential, limits: fetcher.limits };
-    let fetching = fetch_child::run(&fetcher.egress, &order, &mirror, false);
+    let (refs, mirror) = (["HEAD".to_owned()], worker.mirror());
+    let (executable, credential) = (script.as_path(), worker.credential.clone());
+    let order = FetchOrder { executable, url: &parsed, refs: &refs, credential, limits: worker.limits };
+    let fetching = fetch_child::run(&worker.egress, &order, &mirror, false);
     let looking = async {
         // Once the request is there, the child has read and begun to use what it was given.
         while forge.heard.lock().unwrap().is_empty() {
@@ -82,7 +82,7 @@ async fn a_running_fetch_shows_its_credential_to_nobody() {
             for bytes in [&command, &environment] {
                 assert!(!String::from_utf8_lossy(bytes).contains(&form));
             }
-            assert_eq!(holding(fetcher.folder.path(), &form), Vec::<PathBuf>::new());
+            assert_eq!(holding(worker.folder.path(), &form), Vec::<PathBuf>::new());
         }
     };
     tokio::select! {
@@ -96,19 +96,19 @@ async fn a_running_fetch_shows_its_credential_to_nobody() {
 #[tokio::test]
 async fn a_redirect_to_another_host_does_not_take_the_credential_along() {
     let (forge, other) = (Forge::start().await, Forge::start().await);
-    let both = fetcher_of_both(&forge, &other);
+    let both = both_authorities(&forge, &other);
     let remote = Repository::with(&[("a.ts", "export const a = 1;\n")]);
     remote.commit();
     let inside = forge.serve(remote.path(), "real");
     other.serve(remote.path(), "real");
     // The same host: it is the source's own. Another port: it is another server.
     let kept = forge.odd("moved", Odd::Redirect(inside));
-    let mut fetcher = Fetcher::with(&["localhost"], both.path()).await;
-    fetcher.credential = Some(credential());
-    fetcher.fetch(&kept, &["HEAD"]).await.unwrap();
+    let mut worker = Fetcher::with(&["localhost"], both.path()).await;
+    worker.credential = Some(credential());
+    worker.fetch(&kept, &["HEAD"]).await.unwrap();
     assert!(forge.heard.lock().unwrap().iter().all(|heard| heard.authorization.is_some()));
     let lost = forge.odd("away", Odd::Redirect(other.url("real")));
-    let (code, what) = fetcher.fault(&lost).await;
+    let (code, what) = worker.fault(&lost).await;
     assert_eq!(code, FaultCode::AddressRefused, "another port is not the source's: {what}");
     assert!(other.heard.lock().unwrap().is_empty());
 }
@@ -122,9 +122,9 @@ async fn the_other_host_of_a_redirect_never_hears_the_credential() {
     forge.serve(remote.path(), "real");
     let port = forge.port;
     forge.odd("away", Odd::Redirect(format!("https://127.0.0.1:{port}/real")));
-    let mut fetcher = Fetcher::with(&["localhost", "127.0.0.1"], forge.certificates()).await;
-    fetcher.credential = Some(credential());
-    let fetched = fetcher.fetch(&forge.url("away"), &["HEAD"]).await.unwrap();
+    let mut worker = Fetcher::with(&["localhost", "127.0.0.1"], forge.certificates()).await;
+    worker.credential = Some(credential());
+    let fetched = worker.fetch(&forge.url("away"), &["HEAD"]).await.unwrap();
     assert_eq!(fetched.heads.len(), 1);
     let heard = forge.heard.lock().unwrap().clone();
     assert!(heard.iter().any(|it| it.path.starts_with("/away") && it.authorization.is_some()));
@@ -134,7 +134,7 @@ async fn the_other_host_of_a_redirect_never_hears_the_credential() {
     }
 }
 
-fn fetcher_of_both(one: &Forge, other: &Forge) -> tempfile::NamedTempFile {
+fn both_authorities(one: &Forge, other: &Forge) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let read = |forge: &Forge| std::fs::read_to_string(Path::new(forge.certificates())).unwrap();
     std::fs::write(file.path(), format!("{}{}", read(one), read(other))).unwrap();

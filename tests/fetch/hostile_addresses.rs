@@ -90,7 +90,7 @@ async fn the_proxy_connects_to_no_address_that_is_not_on_the_internet() {
     let port = forge.port;
     let canaries = [Canary::on("127.0.0.2", port), Canary::on("::1", port)];
     // As if the first look had let it through: what a name leads to is not known then.
-    let fetcher = Fetcher::with(&[], forge.certificates()).await;
+    let worker = Fetcher::with(&[], forge.certificates()).await;
     for host in [
         "127.0.0.2",
         "127.2",
@@ -108,7 +108,7 @@ async fn the_proxy_connects_to_no_address_that_is_not_on_the_internet() {
         "[64:ff9b::7f00:2]",
         "0.0.0.0",
     ] {
-        let (code, what) = fetcher.fault(&format!("https://{host}:{port}/a")).await;
+        let (code, what) = worker.fault(&format!("https://{host}:{port}/a")).await;
         assert_eq!(code, FaultCode::AddressRefused, "{host}: {what}");
         assert!(what.contains("not on the internet"), "{what}");
     }
@@ -122,7 +122,7 @@ async fn redirects_lead_no_further_than_the_address_itself_could() {
     let port = forge.port;
     let canaries = [Canary::on("127.0.0.2", port), Canary::on("::1", port)];
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
-    let fetcher = Fetcher::of(&forge).await;
+    let worker = Fetcher::of(&forge).await;
     for (to, code) in [
         (format!("https://127.0.0.2:{port}/a"), FaultCode::AddressRefused),
         (format!("https://[::1]:{port}/a"), FaultCode::AddressRefused),
@@ -137,7 +137,7 @@ async fn redirects_lead_no_further_than_the_address_itself_could() {
         (forge.url("loop"), FaultCode::Protocol),
     ] {
         let url = forge.odd(if to.ends_with("loop") { "loop" } else { "moved" }, Odd::Redirect(to.clone()));
-        let (found, what) = fetcher.fault(&url).await;
+        let (found, what) = worker.fault(&url).await;
         let is_loop = to.ends_with("loop") && found == FaultCode::Unreachable;
         assert!(found == code || is_loop, "{to}: {found:?} {what}");
     }

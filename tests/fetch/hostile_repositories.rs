@@ -20,9 +20,9 @@ const SOUND: &str = "export const sound = 1;\n";
 async fn index(remote: &Repository) -> Result<SnapshotFacts, IndexChildError> {
     let forge = Forge::start().await;
     let url = forge.serve(remote.path(), "hostile");
-    let fetcher = Fetcher::of(&forge).await;
-    let fetched = fetcher.fetch(&url, &["HEAD"]).await.unwrap();
-    let cache = fetcher.folder.path().join("cache");
+    let worker = Fetcher::of(&forge).await;
+    let fetched = worker.fetch(&url, &["HEAD"]).await.unwrap();
+    let cache = worker.folder.path().join("cache");
     let request = IndexRequest {
         executable: EXECUTABLE.into(),
         path: fetched.repository.unwrap(),
@@ -34,7 +34,7 @@ async fn index(remote: &Repository) -> Result<SnapshotFacts, IndexChildError> {
     };
     let snapshot = index_child::run(&request).await.map(Option::unwrap);
     // Nothing of a repository became a file by its name.
-    assert_eq!(holding(fetcher.folder.path(), "sound.ts").iter().filter(|path| path.ends_with("sound.ts")).count(), 0);
+    assert_eq!(holding(worker.folder.path(), "sound.ts").iter().filter(|path| path.ends_with("sound.ts")).count(), 0);
     snapshot
 }
 
@@ -272,8 +272,8 @@ async fn a_source_folder_with_a_pipe_or_a_device_is_not_waited_for() {
     remote.commit();
     let forge = Forge::start().await;
     let url = forge.serve(remote.path(), "pipe");
-    let fetcher = Fetcher::of(&forge).await;
-    let fetched = fetcher.fetch(&url, &["HEAD"]).await.unwrap();
+    let worker = Fetcher::of(&forge).await;
+    let fetched = worker.fetch(&url, &["HEAD"]).await.unwrap();
     let repository = fetched.repository.unwrap();
     // Somebody put it into the mirror: it is said, and the next fetch makes the mirror anew where it has to.
     nix::unistd::mkfifo(&repository.join("objects/pack/evil.pack"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -288,7 +288,7 @@ async fn a_source_folder_with_a_pipe_or_a_device_is_not_waited_for() {
     };
     let error = index_child::run(&request).await.unwrap_err().to_string();
     assert!(error.contains("evil.pack"), "{error}");
-    fetcher.fetch(&url, &["HEAD"]).await.unwrap();
+    worker.fetch(&url, &["HEAD"]).await.unwrap();
     assert!(!Path::new(&repository.join("objects/pack/evil.pack")).exists());
     assert!(index_child::run(&request).await.is_ok());
 }

@@ -26,12 +26,12 @@ fn head(commit: &str) -> Vec<String> {
 async fn ends(name: &str, odd: Odd, limits: FetchLimits, expected: FaultCode) {
     let forge = Forge::start().await;
     let url = forge.odd(name, odd);
-    let mut fetcher = Fetcher::of(&forge).await;
-    fetcher.limits = limits;
-    let (code, what) = fetcher.fault(&url).await;
+    let mut worker = Fetcher::of(&forge).await;
+    worker.limits = limits;
+    let (code, what) = worker.fault(&url).await;
     assert_eq!(code, expected, "{name}: {what}");
     assert!(what.contains(name) && what.len() < 700, "{what}");
-    let left: Vec<_> = std::fs::read_dir(fetcher.mirror()).into_iter().flatten().flatten().collect();
+    let left: Vec<_> = std::fs::read_dir(worker.mirror()).into_iter().flatten().flatten().collect();
     assert!(left.iter().all(|entry| entry.file_name() == "lock"), "{name}: {left:?}");
 }
 
@@ -78,8 +78,8 @@ async fn a_server_that_holds_a_fetch_up_or_never_ends_is_left() {
 #[tokio::test]
 async fn certificates_are_checked() {
     let (forge, stranger) = (Forge::start().await, Forge::named("other.example", None).await);
-    let fetcher = Fetcher::of(&forge).await;
-    let (code, what) = fetcher.fault(&stranger.url("unknown")).await;
+    let worker = Fetcher::of(&forge).await;
+    let (code, what) = worker.fault(&stranger.url("unknown")).await;
     assert_eq!(code, FaultCode::Unreachable, "an authority that is not trusted: {what}");
     let (code, what) = Fetcher::of(&stranger).await.fault(&stranger.url("misnamed")).await;
     assert_eq!(code, FaultCode::Unreachable, "another name: {what}");
@@ -91,7 +91,7 @@ async fn certificates_are_checked() {
             let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, answer).await;
         }
     });
-    let (code, what) = fetcher.fault(&format!("https://localhost:{port}/plain")).await;
+    let (code, what) = worker.fault(&format!("https://localhost:{port}/plain")).await;
     assert_eq!(code, FaultCode::Unreachable, "no TLS at all: {what}");
     assert!(stranger.heard.lock().unwrap().is_empty());
 }
@@ -119,7 +119,7 @@ async fn packs_that_lie_or_unfold_are_refused() {
     // 64 KiB become 64 MiB become 1 GiB.
     let mut bomb = Pack::new();
     let commit = small(&mut bomb);
-    let base = bomb.object(3, 65_536, &[0; 65_536]);
+    let base = bomb.object(3, 65_536, &vec![0; 65_536]);
     let large = bomb.delta(base, &repeated(65_536, 65_536, 1024));
     bomb.delta(large, &repeated(64 << 20, 16 << 20 >> 1, 128));
     packs.push(("bomb", commit, bomb.finish(None), FaultCode::TooLarge));
@@ -156,12 +156,12 @@ async fn names_of_refs_that_are_none_are_left_out_and_lead_to_no_file() {
     refs.push(format!("{commit} refs/heads/{}", "n".repeat(5000)));
     refs.push("not-an-id refs/heads/y".to_owned());
     let url = forge.odd("names", Odd::Serves { refs: refs.clone(), pack: pack.finish(None) });
-    let fetcher = Fetcher::of(&forge).await;
+    let worker = Fetcher::of(&forge).await;
     // A line that is none of git's spoils the list.
-    assert_eq!(fetcher.fault(&url).await.0, FaultCode::Protocol);
+    assert_eq!(worker.fault(&url).await.0, FaultCode::Protocol);
     refs.pop();
     let url = forge.odd("names", Odd::Serves { refs, pack: pack.finish(None) });
-    let fetched = fetcher.fetch(&url, &["HEAD", "*"]).await.unwrap();
+    let fetched = worker.fetch(&url, &["HEAD", "*"]).await.unwrap();
     assert_eq!(fetched.heads.iter().map(|head| head.name.as_str()).collect::<Vec<_>>(), ["HEAD", "refs/heads/main"]);
     assert_eq!(fetched.left_out.len(), names.len() + 1, "{:?}", fetched.left_out);
     assert!(fetched.left_out.iter().all(|one| !one.name.contains('\u{1b}') && one.name.len() < 400));

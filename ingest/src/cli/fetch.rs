@@ -19,17 +19,12 @@ pub struct FetchArgs {}
 /// Runs `fetch`. A fault is an answer too; only what is no request fails.
 pub fn run_fetch(_args: &FetchArgs) -> ExitCode {
     let mut text = Vec::new();
-    let mut request: FetchRequest = match io::stdin()
-        .take(MAX_REQUEST)
-        .read_to_end(&mut text)
-        .and_then(|_| serde_json::from_slice(&text).map_err(io::Error::other))
-    {
-        Ok(request) => request,
-        Err(_) => {
-            // What is wrong with it is not said: it may hold a credential.
-            say_error("stdin holds no request to fetch", "this command is for syncd itself");
-            return ExitCode::from(FAILED);
-        }
+    let read = io::stdin().take(MAX_REQUEST).read_to_end(&mut text);
+    let Ok(mut request) = read.and_then(|_| serde_json::from_slice::<FetchRequest>(&text).map_err(io::Error::other))
+    else {
+        // What is wrong with it is not said: it may hold a credential.
+        say_error("stdin holds no request to fetch", "this command is for syncd itself");
+        return ExitCode::from(FAILED);
     };
     let answer = match enter(&mut request).and_then(|network| Ok(Fetched { network, ..fetch(&request)? })) {
         Ok(fetched) => FetchAnswer::Done(fetched),

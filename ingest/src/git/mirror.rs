@@ -170,13 +170,13 @@ pub(super) fn sweep(repository: &Path) -> io::Result<()> {
                 continue;
             }
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_lock = name.ends_with(".lock");
+            let is = |kind: &str| path.extension().is_some_and(|extension| extension == kind);
             let is_loose_pack = folder.ends_with("objects/pack") && !name.starts_with("pack-");
             // Nothing that a fetch writes, and something that a reader would follow or wait for.
             let is_odd = !entry.file_type()?.is_file();
             // A pack without its index is not used, and an index without its pack is an error to whoever reads.
-            let is_alone = name.ends_with(".idx") && !path.with_extension("pack").exists();
-            if is_lock || is_loose_pack || is_odd || is_alone {
+            let is_alone = is("idx") && !path.with_extension("pack").exists();
+            if is("lock") || is_loose_pack || is_odd || is_alone {
                 fs::remove_file(&path)?;
             }
         }

@@ -123,10 +123,9 @@ fn fault(url: &RemoteUrl, has_credential: bool, meter: &Meter, limits: &FetchLim
         Some(401 | 403 | 407) => asked_who(has_credential),
         Some(404 | 410) => FaultCode::NotFound,
         Some(429 | 500..) => FaultCode::Unreachable,
-        Some(_) => FaultCode::Protocol,
         None if error.is_resource_exhausted() => FaultCode::TooLarge,
         None if http.is_some() || error.is_retryable() => FaultCode::Unreachable,
-        None => FaultCode::Protocol,
+        _ => FaultCode::Protocol,
     };
     Fault::new(code, format!("`{url}` could not be fetched: {}", reason(error)))
 }

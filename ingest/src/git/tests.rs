@@ -72,11 +72,12 @@ impl World {
     fn fetch(&self, refs: &[&str]) -> Fetched {
         fetch(&self.request(refs)).unwrap()
     }
+}
 
-    fn packs(&self, fetched: &Fetched) -> usize {
-        let packs = fs::read_dir(fetched.repository.as_ref().unwrap().join("objects/pack")).unwrap();
-        packs.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "pack")).count()
-    }
+/// How many packs a mirror's repository has.
+fn packs(fetched: &Fetched) -> usize {
+    let packs = fs::read_dir(fetched.repository.as_ref().unwrap().join("objects/pack")).unwrap();
+    packs.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "pack")).count()
 }
 
 /// What a commit of a mirror holds.
@@ -101,13 +102,13 @@ fn a_commit_comes_without_its_history_and_the_next_one_brings_what_is_new() {
 
     let again = world.fetch(&["HEAD"]);
     assert_eq!((again.heads.clone(), again.repository.clone()), (fetched.heads.clone(), fetched.repository.clone()));
-    assert_eq!(world.packs(&again), 1, "nothing is new");
+    assert_eq!(packs(&again), 1, "nothing is new");
 
     let second = world.commit("c.ts", "export const c = 1;\n");
     let next = world.fetch(&["HEAD"]);
     assert_eq!(next.heads[0].commit, second);
     assert_eq!(next.repository, fetched.repository, "into the same repository");
-    assert_eq!(world.packs(&next), 2);
+    assert_eq!(packs(&next), 2);
     assert_eq!(files(&next, &second), ["a.ts", "b.ts", "c.ts"]);
     let packs = fs::read_dir(repository.join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
     let mut counts: Vec<_> = packs
@@ -246,12 +247,12 @@ fn a_damaged_or_worn_mirror_is_made_anew() {
     }
     assert!(!repository.exists(), "what does not count any more is removed");
     let fresh = fetch(&FetchRequest { fresh: true, ..world.request(&["HEAD"]) }).unwrap();
-    assert_eq!(world.packs(&fresh), 1);
+    assert_eq!(packs(&fresh), 1);
     let repository = fresh.repository.unwrap();
     for n in 0..50 {
         fs::write(repository.join(format!("objects/pack/pack-{n}.pack")), "").unwrap();
     }
-    assert_eq!(world.packs(&world.fetch(&["HEAD"])), 1);
+    assert_eq!(packs(&world.fetch(&["HEAD"])), 1);
 }
 
 #[test]

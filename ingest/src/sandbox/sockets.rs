@@ -10,7 +10,7 @@ pub(super) fn none() -> Result<(), String> {
     let refused = |error: &dyn std::error::Error| format!("seccomp: {error}");
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| refused(&error))?;
     let denied = u32::try_from(libc::EPERM).unwrap_or(1);
-    let calls = CALLS.iter().map(|call| (i64::from(*call), Vec::new())).collect();
+    let calls = CALLS.iter().map(|call| (*call, Vec::new())).collect();
     let filter = SeccompFilter::new(calls, SeccompAction::Allow, SeccompAction::Errno(denied), arch);
     let program: BpfProgram = filter
         .map_err(|error| refused(&error))?

@@ -223,7 +223,7 @@ impl Shared {
                     let over = bounds.over.clone();
                     let Ok(child) = hyper::upgrade::on(request).await else { return };
                     let mut child = InspectReader::new(TokioIo::new(child), |read| {
-                        bounds.count(&bounds.sent, read.len(), MAX_SENT)
+                        bounds.count(&bounds.sent, read.len(), MAX_SENT);
                     });
                     let mut remote = InspectReader::new(remote, |read| {
                         bounds.count(&bounds.received, read.len(), bounds.max_received);
