@@ -245,8 +245,8 @@ impl Worker<'_> {
     }
 
     fn load(&self, index: usize, candidate: &Candidate) -> Result<Job, (Outcome, u32)> {
-        let free = |outcome| (outcome, 0);
         use crate::tree::ReadError;
+        let free = |outcome| (outcome, 0);
         // The id of a git object says what is in it.
         if let Node::Object(id) = &candidate.node
             && let Some(outcome) = self.recall(index, candidate, &id.to_hex().to_string())

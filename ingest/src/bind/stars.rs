@@ -77,17 +77,16 @@ impl Stars {
         if entries.is_some_and(|entries| entries > MOST_OF_A_TABLE) {
             return (With::Unknown, 1);
         }
-        let (table, entries) = match (known, entries) {
-            (Some(table), Some(entries)) => (table, entries),
-            _ => {
-                let (table, entries) = self.table(world, circle);
-                let table = Rc::new(table);
-                self.keep(circle, entries, &table);
-                if entries > MOST_OF_A_TABLE {
-                    return (With::Unknown, 1);
-                }
-                (table, entries)
+        let (table, entries) = if let (Some(table), Some(entries)) = (known, entries) {
+            (table, entries)
+        } else {
+            let (table, entries) = self.table(world, circle);
+            let table = Rc::new(table);
+            self.keep(circle, entries, &table);
+            if entries > MOST_OF_A_TABLE {
+                return (With::Unknown, 1);
             }
+            (table, entries)
         };
         let with = match table.get(&hash(name)) {
             None => With::Nothing,
