@@ -112,6 +112,14 @@ impl Evaluator<'_, '_> {
                 let value = match target {
                     // A handler of a vendor's framework is given clients.
                     Value::Vendor(_) => self.expected(target, file, at, steps, it.scope, line),
+                    Value::Builder(given) if at == 0 => {
+                        let value = self.walk((**given).clone(), file, steps);
+                        self.declared(value, file, it.scope, line, "given to a handler of a framework")
+                    }
+                    Value::Method(method) if (at, position) == (0, 0) => {
+                        let value = self.walk(method.takes.clone(), file, steps);
+                        self.declared(value, file, it.scope, line, "an element of the client's type")
+                    }
                     Value::Function(there, callee) => {
                         self.passed_to(*there, *callee, position, (file, at, steps, it.scope, line))
                     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::eval::Evaluator;
 use super::reads::Reads;
-use super::text::{Start, Text, start};
+use super::text::{Start, Text, known, start};
 use super::value::{FileId, Http, Value};
 use crate::parse::{Argument, CallId, ClassId, Expr, ExprId, FunctionId, Origin, ParsedFile, Property, TextPart};
 use crate::pieces::{Numbers, Piece};
@@ -354,9 +354,23 @@ impl<'w> Evaluator<'_, 'w> {
         let left_out = left_out.flat_map(|it| it.parameters.iter().skip(arguments.len()));
         let defaults = left_out.filter_map(|parameter| parameter.default.map(|value| (file, value)));
         let given = arguments.iter().map(|argument| (caller, argument.value));
-        given.chain(defaults).any(|(there, value)| {
-            let readings = self.texts_of(there, value);
-            readings.iter().any(|text| self.starts_at_vendor(text))
+        given.chain(defaults).any(|(there, value)| self.is_address_of_vendor(there, value, 0))
+    }
+
+    /// Whether a text starts a URL of a vendor or is the host of one, or an object has such a member.
+    fn is_address_of_vendor(&mut self, file: FileId, value: ExprId, depth: u32) -> bool {
+        if let Some((there, object)) = self.object(file, value) {
+            let Expr::Object(properties) = self.world.file(there).parsed.expr(object) else { return false };
+            return depth == 0
+                && properties.iter().any(|property| match property {
+                    Property::Named(_, value) => self.is_address_of_vendor(there, *value, 1),
+                    Property::Spread(_) | Property::Computed => false,
+                });
+        }
+        let readings = self.texts_of(file, value);
+        readings.iter().any(|text| {
+            let host = known(text).filter(|_| depth > 0);
+            self.starts_at_vendor(text) || host.is_some_and(|host| self.catalog.vendor_of_host(&host).is_some())
         })
     }
 }

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::collections::put;
 use super::eval::Evaluator;
 use super::keys::Keys;
 use super::text::url;
 use super::value::{FileId, Http, Value, Vendor};
 use crate::catalog::Package;
-use crate::parse::{BindingId, ClassId, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Write};
+use crate::parse::{BindingId, ClassId, Expr, ExprId, FunctionId, MemberKind, Name, Origin, ParsedFile, Write};
 
 /// Members of members, followed this far.
 const DEEPEST: usize = 8;
@@ -53,6 +54,8 @@ pub(super) struct Changes {
     pub(super) members: Vec<(ExprId, Option<Name>, ExprId)>,
     /// `Object.assign(…)` of what may be a client.
     pub(super) assigned: Vec<(ExprId, ExprId)>,
+    /// What is put into what a name or a field of a class is made as (`map.set(key, value)`).
+    pub(super) added: HashMap<ExprId, Vec<ExprId>>,
     /// Keys that are set on names by methods (`url.searchParams.set("limit", …)`, `form.append("file", …)`).
     pub(super) set: HashMap<BindingId, Vec<Option<Name>>>,
 }
@@ -92,6 +95,12 @@ impl Changes {
                     _ => None,
                 };
                 changes.set.entry(binding).or_default().push(key);
+            }
+            if let Expr::Member(whole, method) = *parsed.expr(*callee)
+                && let Some(value) = put(parsed.name(method), arguments)
+                && let Some(made) = made_as(parsed, whole)
+            {
+                changes.added.entry(made).or_default().push(value);
             }
             if !is_object_assign(parsed, *callee) {
                 continue;
@@ -196,6 +205,26 @@ fn root(parsed: &ParsedFile, object: ExprId, path: &mut Vec<Option<Name>>) -> Op
     None
 }
 
+/// What a name of a file, or a field of one of its classes, is made as.
+fn made_as(parsed: &ParsedFile, whole: ExprId) -> Option<ExprId> {
+    let made = match *parsed.expr(bare(parsed, whole)) {
+        Expr::Binding(binding) => match parsed.bindings.get(binding as usize)?.origin {
+            Origin::Value(value, ref steps) if steps.is_empty() => value,
+            _ => return None,
+        },
+        Expr::Member(object, name) => {
+            let (Expr::This(Some(class)) | Expr::Class(class)) = *parsed.expr(object) else { return None };
+            let members = &parsed.classes.get(class as usize)?.members;
+            members.iter().find(|member| member.name == name).and_then(|member| match member.kind {
+                MemberKind::Field(_, value) => value,
+                MemberKind::Method(_) | MemberKind::Getter(_) => None,
+            })?
+        }
+        _ => return None,
+    };
+    Some(bare(parsed, made))
+}
+
 /// The name on which a callee sets a key.
 fn setter(parsed: &ParsedFile, callee: ExprId) -> Option<BindingId> {
     let Expr::Member(object, method) = *parsed.expr(callee) else { return None };
@@ -284,6 +313,30 @@ impl Evaluator<'_, '_> {
             }
         }
         all
+    }
+
+    /// What a file assigns to a member of something that is not known, by the name that this has.
+    pub(super) fn member_assigned(&mut self, file: FileId, member: ExprId) -> Value {
+        let parsed = self.world.file(file).parsed;
+        let mut path = Vec::new();
+        let Some(binding) = root(parsed, member, &mut path) else { return Value::Unknown };
+        let changes = self.changes_in(file);
+        let mut all = Value::Unknown;
+        for change in changes.bindings.get(&binding).into_iter().flatten() {
+            if let Change::Member(known, write) = change
+                && *known == path
+                && path.iter().all(Option::is_some)
+            {
+                let value = self.expr(file, write.value);
+                all = all.or(value);
+            }
+        }
+        all
+    }
+
+    /// What a file puts into a collection that it makes.
+    pub(super) fn added_to(&mut self, file: FileId, made: ExprId) -> Vec<ExprId> {
+        self.changes_in(file).added.get(&made).cloned().unwrap_or_default()
     }
 
     /// The changes that a file makes to members of a name of its own.

@@ -12,13 +12,13 @@ use super::changes::{Changed, Changes, is_global_object};
 use super::clients::Clients;
 use super::passes::{self, Place};
 use super::proxies;
-use super::value::{FileId, Value, Vendor};
+use super::value::{Collection, FileId, Value, Vendor};
 use super::world::World;
 use crate::analyze::Project;
 use crate::catalog::Catalog;
 use crate::language::Family;
 use crate::parse::{
-    Argument, BindingId, ClassId, ExportValue, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step,
+    Argument, BindingId, ClassId, ExportValue, Expr, ExprId, FunctionId, Name, Origin, ParsedFile, Step, SymbolIndex,
 };
 use crate::pins::Pins;
 
@@ -221,7 +221,15 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 {
                     return self.assigned_global(file, *name);
                 }
-                if member.is_known() || !value.alternatives().iter().any(|it| matches!(it, Value::Typed(..))) {
+                let is_typed = value.alternatives().iter().any(|it| matches!(it, Value::Typed(..)));
+                if member.is_known() && is_typed {
+                    let (symbol, line) = self.place_of(file, *object);
+                    return self.declared(member, file, symbol, line, "a member of the client's type");
+                }
+                if !value.is_known() {
+                    return self.member_assigned(file, expr);
+                }
+                if member.is_known() || !is_typed {
                     return member;
                 }
                 // Its type says nothing of the member (`any`, `Function`); what it is given may.
@@ -233,6 +241,9 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                         return self.proxy(file, target, handler);
                     }
                     let class = self.expr(file, *callee);
+                    if let Value::Global(_) = class {
+                        return self.collection_made(file, expr);
+                    }
                     return self.instance(&class, file, expr);
                 }
                 if let Expr::Member(object, name) = parsed.expr(*callee)
@@ -240,8 +251,12 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 {
                     return self.expr(file, *object);
                 }
-                let callee = self.expr(file, *callee);
-                self.called(&callee, file, expr)
+                let called = self.expr(file, *callee);
+                let value = self.called(&called, file, expr);
+                if !value.is_known() && matches!(called, Value::Unknown | Value::Method(_)) {
+                    return self.mapped(file, *callee, arguments);
+                }
+                value
             }
             Expr::Import(specifier) => self.import(file, *specifier, "*"),
             Expr::Require(specifier) => self.import(file, *specifier, "="),
@@ -288,6 +303,8 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 if steps.is_empty() {
                     value
                 } else {
+                    let (symbol, line) = self.place_of(file, *expr);
+                    let value = self.declared(value, file, symbol, line, "a member of the client's type");
                     let step = format!("destructured as {}", parsed.name(it.name));
                     stepped(value, file, it.line, it.symbol, &step)
                 }
@@ -300,6 +317,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             let written = self.expr(file, write);
             value = value.or(written);
         }
+        let value = self.unless_empty(value, file, it.ty);
         if value.is_known() { value } else { self.declared_name_of(file, binding) }
     }
 
@@ -325,6 +343,34 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         self.declared(ty, file, it.symbol, it.line, &step)
     }
 
+    /// The symbol, and the line, of the name that a chain of members starts from.
+    fn place_of(&self, file: FileId, expr: ExprId) -> (Option<SymbolIndex>, u32) {
+        let parsed = self.world.file(file).parsed;
+        let mut at = expr;
+        for _ in 0..DEEPEST {
+            match parsed.expr(at) {
+                Expr::Member(object, _) | Expr::Index(object) => at = *object,
+                Expr::Cast(value, _) | Expr::Await(value) | Expr::Guarded(value) => at = *value,
+                Expr::Call { callee, .. } => at = *callee,
+                Expr::This(Some(class)) => {
+                    return parsed.classes.get(*class as usize).map_or((None, 0), |class| (class.symbol, class.line));
+                }
+                Expr::Binding(binding) => {
+                    let Some(it) = parsed.bindings.get(*binding as usize) else { return (None, 0) };
+                    let symbol = match it.origin {
+                        Origin::Parameter(function, ..) => {
+                            parsed.functions.get(function as usize).and_then(|function| function.scope)
+                        }
+                        _ => it.symbol,
+                    };
+                    return (symbol, it.line);
+                }
+                _ => break,
+            }
+        }
+        (None, 0)
+    }
+
     /// Goes into a value as a destructuring pattern does.
     pub(super) fn walk(&mut self, value: Value, file: FileId, steps: &[Step]) -> Value {
         let parsed = self.world.file(file).parsed;
@@ -346,6 +392,14 @@ impl<'p, 'w> Evaluator<'p, 'w> {
     pub(super) fn element(&mut self, value: &Value, at: u32) -> Value {
         if let Value::Held(Place::Element(known), held) = value {
             return if *known == at { (**held).clone() } else { Value::Unknown };
+        }
+        if let Value::Each(Collection::List, item) = value {
+            return (**item).clone();
+        }
+        if let Value::Typed(file, ty) = value
+            && self.collection_of_type(*file, *ty) == Some(Collection::List)
+        {
+            return self.item_of_type(*file, *ty);
         }
         let Value::List(file, expr) = value else { return Value::Unknown };
         match self.world.file(*file).parsed.expr(*expr) {

@@ -35,8 +35,8 @@ impl Evaluator<'_, '_> {
         false
     }
 
-    /// A parameter that is declared to be a client, or the client that a caller gives for it where the requests of that
-    /// one do not provably go to the vendor.
+    /// A parameter that is declared to be a client: the one client that all callers give, or one that a caller gives of
+    /// which the requests do not provably go to the vendor.
     pub(super) fn unless_given_elsewhere(
         &mut self,
         declared: Value,
@@ -44,26 +44,43 @@ impl Evaluator<'_, '_> {
         at: u32,
         (steps, line): (&[Step], u32),
     ) -> Value {
-        if !declared.vendors().any(|vendor| self.is_promise(vendor)) {
+        if !declared.vendors().any(|vendor| vendor.chain.is_empty()) {
             return declared;
         }
+        let promised = declared.vendors().any(|vendor| self.is_promise(vendor));
         let world = self.world;
         let it = world.file(file).parsed.functions.get(function as usize);
+        let symbol = it.and_then(|it| it.scope);
         let default = it.and_then(|it| it.parameters.get(at as usize)).and_then(|parameter| parameter.default);
         let mut all = vec![default.map(|default| self.expr(file, default))];
-        for caller in self.callers_of(file, function).iter().take(MOST_CALLERS) {
+        let callers = self.callers_of(file, function);
+        for caller in callers.iter().take(MOST_CALLERS) {
             if world.is_test(file) || !world.is_test(caller.0) {
                 all.push(self.given_by(*caller, (file, function), at, line, 0));
             }
         }
+        let mut one = Value::Unknown;
+        let mut is_one = callers.len() <= MOST_CALLERS;
         for given in all.into_iter().flatten() {
             let given = self.walk(given, file, steps);
-            if let Some(elsewhere) = given.vendors().find(|vendor| self.is_elsewhere(vendor)) {
-                let symbol = it.and_then(|it| it.scope);
+            if let Some(elsewhere) = given.vendors().find(|vendor| promised && self.is_elsewhere(vendor)) {
                 return stepped(Value::Vendor(Rc::clone(elsewhere)), file, line, symbol, "given by a caller");
             }
+            is_one &= matches!(&given, Value::Vendor(vendor) if self.is_one_of(vendor, &declared));
+            one = one.or(given);
         }
-        declared
+        match one {
+            // What it is pinned to is known where it is made.
+            Value::Vendor(_) if is_one => stepped(one, file, line, symbol, "given by every caller"),
+            _ => declared,
+        }
+    }
+
+    /// Whether a client is made somewhere that is known, and is what a type promises.
+    fn is_one_of(&self, vendor: &Vendor, declared: &Value) -> bool {
+        let is_made = vendor.client.is_some_and(|client| self.clients.made_in(client).is_some());
+        let promised = |promise: &Rc<Vendor>| promise.chain.is_empty() && promise.shape == vendor.shape;
+        is_made && vendor.chain.is_empty() && declared.vendors().all(promised)
     }
 
     /// A value without the clients that are only declared to be some, where another one of the package that it may be

@@ -5,14 +5,11 @@ use sync_core::graph::Client;
 use super::clients::{self, Host, Record, Site};
 use super::eval::Evaluator;
 use super::sites::{Answer, Found};
-use super::text::{Piece, Text, joined, url};
+use super::text::{Piece, Text, distinct, joined, url};
 use super::value::{FileId, Http, Value};
 use crate::catalog::{HttpCall, HttpLibrary};
 use crate::language::Family;
 use crate::parse::{Argument, CallFact, Expr, ExprId, Origin, Property};
-
-/// Ways to read one address.
-const MOST_READINGS: usize = 8;
 
 /// A request, with its parts where the library carries them.
 pub(super) struct Request<'r> {
@@ -183,7 +180,7 @@ impl<'p> Evaluator<'p, '_> {
         for base in &bases {
             all.extend(urls.iter().map(|url| joined(base, url, named.join)));
         }
-        all.truncate(MOST_READINGS);
+        distinct(&mut all);
         all
     }
 
@@ -216,7 +213,7 @@ impl<'p> Evaluator<'p, '_> {
             for base in &bases {
                 all.extend(paths.iter().map(|path| joined(base, path, named.join)));
             }
-            all.truncate(MOST_READINGS);
+            distinct(&mut all);
             return all;
         }
         let Some((there, host)) = named.host.iter().find_map(|key| self.option(request.file, options, key)) else {
@@ -235,7 +232,7 @@ impl<'p> Evaluator<'p, '_> {
             let start = [Piece::Known(format!("https://{host}"))];
             all.extend(paths.iter().map(|path| start.iter().chain(path).cloned().collect::<Text>()));
         }
-        all.truncate(MOST_READINGS);
+        distinct(&mut all);
         all
     }
 

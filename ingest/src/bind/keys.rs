@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::{Change, is_object_assign};
 use super::eval::Evaluator;
-use super::value::{FileId, Value};
+use super::value::{Collection, FileId, Value};
 use crate::parse::{Expr, ExprId, Property};
 
 /// Literals in literals, followed this far.
@@ -92,10 +92,21 @@ impl Evaluator<'_, '_> {
                         Value::Object(there, object) if (there, object) != (file, expr) => {
                             self.collect(there, object, prefix, depth + 1, out);
                         }
+                        Value::Each(Collection::List, ref item) => self.collect_items(item, prefix, depth, out),
                         Value::Null => {}
                         _ => out.hidden = true,
                     }
                 }
+            }
+        }
+    }
+
+    /// The keys of what a list is made of.
+    fn collect_items(&mut self, item: &Value, prefix: &str, depth: u32, out: &mut Keys) {
+        for item in item.alternatives() {
+            match *item {
+                Value::Object(there, object) => self.collect(there, object, prefix, depth + 1, out),
+                _ => out.hidden = true,
             }
         }
     }
@@ -156,9 +167,23 @@ impl Evaluator<'_, '_> {
                     if let Value::Object(there, object) = *value {
                         self.nested_object(there, object, key, depth, out);
                     }
+                    self.nested_items(value, key, depth, out);
                 }
             }
+            // `list.map((item) => ({ … }))`
+            Expr::Call { construct: false, .. } => {
+                let value = self.expr(file, expr);
+                self.nested_items(&value, key, depth, out);
+            }
             _ => {}
+        }
+    }
+
+    fn nested_items(&mut self, value: &Value, key: &str, depth: u32, out: &mut Keys) {
+        if let Value::Each(Collection::List, item) = value {
+            let hidden = out.hidden;
+            self.collect_items(item, key, depth, out);
+            out.hidden = hidden;
         }
     }
 

@@ -89,6 +89,11 @@ impl Evaluator<'_, '_> {
         Value::Http(Rc::new(Http { library, member: None, made_with, base: None }))
     }
 
+    /// The libraries behind a value of which each alternative can be called for a request; none where one cannot.
+    pub(super) fn as_https(&self, value: &Value) -> Vec<Rc<Http>> {
+        value.alternatives().iter().map(|value| self.as_http(value)).collect::<Option<_>>().unwrap_or_default()
+    }
+
     /// The library behind a value that can be called for a request.
     pub(super) fn as_http(&self, value: &Value) -> Option<Rc<Http>> {
         match value {

@@ -46,6 +46,11 @@ impl Evaluator<'_, '_> {
             // Where classes are called to be made; elsewhere such a call fails.
             Value::Class(file, class) => Value::Instance(*file, *class),
             Value::Own => Value::Own,
+            Value::Builder(_) => callee.clone(),
+            Value::Getter(whole) => self.got(whole, file, call),
+            Value::Method(method) => {
+                self.declared(method.gives.clone(), file, None, 0, "an element of the client's type")
+            }
             Value::Passes(passes) => self.passed_on(*passes, file, call),
             Value::Toolbox(module) => match passes::of_module(module, "default") {
                 Some(passes) => self.passed_on(passes, file, call),

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::changes::Change;
 use super::eval::{DEEPEST, Evaluator, Question, stepped};
 use super::passes::{self, Place};
 use super::value::{FileId, Value, Vendor};
@@ -52,6 +53,8 @@ impl Evaluator<'_, '_> {
                 passes::of_module(module, name).map_or(Value::Unknown, Value::Passes)
             }
             Value::Held(Place::Member(known), held) if *known == name => (**held).clone(),
+            Value::Held(Place::Member("var"), held) if name == "get" => Value::Getter(Rc::clone(held)),
+            Value::Builder(_) => value.clone(),
             Value::Namespace(specifier) => {
                 let specifier = Rc::clone(specifier);
                 let value = self.package(&specifier, name);
@@ -74,7 +77,11 @@ impl Evaluator<'_, '_> {
             Value::Class(file, class) => self.class_member(*file, *class, name, true),
             Value::Function(file, function) => self.function_member(*file, *function, name),
             Value::Object(file, expr) => self.property(*file, *expr, name),
-            Value::Typed(file, ty) => self.type_member(*file, *ty, name),
+            Value::Typed(file, ty) => {
+                let member = self.type_member(*file, *ty, name);
+                if member.is_known() { member } else { self.method_of_collection(value, name) }
+            }
+            Value::List(..) | Value::Each(..) => self.method_of_collection(value, name),
             _ => Value::Unknown,
         }
     }
@@ -158,15 +165,19 @@ impl Evaluator<'_, '_> {
 
     /// The values of an object all of whose members are shown.
     pub(super) fn named_values(&mut self, file: FileId, object: ExprId) -> Option<Vec<ExprId>> {
-        if !self.changes_of_object(file, object).is_empty() {
-            return None;
-        }
         let Expr::Object(properties) = self.world.file(file).parsed.expr(object) else { return None };
         let value = |property: &Property| match property {
             Property::Named(_, value) => Some(*value),
             _ => None,
         };
-        properties.iter().map(value).collect()
+        let mut values: Vec<_> = properties.iter().map(value).collect::<Option<_>>()?;
+        for change in self.changes_of_object(file, object) {
+            match change {
+                Change::Member(path, write) if path.len() == 1 && !write.appends => values.push(write.value),
+                _ => return None,
+            }
+        }
+        Some(values)
     }
 
     pub(super) fn class_member(&mut self, file: FileId, class: ClassId, name: &str, is_static: bool) -> Value {
@@ -281,6 +292,7 @@ impl Evaluator<'_, '_> {
             // `const it = new Type(); it.name = …`
             value = self.member_of_instances(file, class, parsed.name(name));
         }
+        let value = self.unless_empty(value, file, declared);
         let step = format!("field {}", parsed.name(name));
         if value.is_known() {
             return stepped(value, file, line, it.symbol, &step);

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::eval::{Evaluator, Question};
-use super::value::{FileId, MOST_ALTERNATIVES, Value};
+use super::value::{FileId, Value};
 use crate::parse::{Expr, ExprId};
 
 /// What a function gives of what it is given first.
@@ -19,6 +19,8 @@ pub(super) enum Passes {
     State(Place),
     /// That at a place: `useRef(value)`.
     Held(Place),
+    /// What that holds at a place: `useContext(context)`.
+    Taken(Place),
     /// What that gives when it is called, at a place: `computed(() => value)`.
     Computed(Place),
 }
@@ -31,6 +33,9 @@ pub(super) enum Place {
     /// A member.
     Member(&'static str),
 }
+
+/// Where a context of React holds its value; no member is called so.
+pub(super) const CONTEXT: Place = Place::Member("value of a context");
 
 /// Whether anything of a module passes on what it is given.
 fn is_toolbox(module: &str) -> bool {
@@ -69,6 +74,8 @@ pub(super) fn of_module(module: &str, name: &str) -> Option<Passes> {
             "useMemo" => Some(Passes::Result),
             "useState" => Some(Passes::State(Place::Element(0))),
             "useRef" => Some(Passes::Held(CURRENT)),
+            "createContext" => Some(Passes::Held(CONTEXT)),
+            "useContext" | "use" => Some(Passes::Taken(CONTEXT)),
             "cache" | "unstable_cache" | "useCallback" => Some(Passes::Itself),
             _ => None,
         };
@@ -146,6 +153,15 @@ impl Evaluator<'_, '_> {
                     |value: &Value| matches!(value, Value::Object(..) | Value::List(..) | Value::Global(_));
                 return if given.alternatives().iter().any(is_literal) { Value::Unknown } else { given };
             }
+            Passes::Taken(place) => {
+                return match given {
+                    Value::Held(known, held) if known == place => {
+                        self.declared((*held).clone(), file, None, 0, "held by a context of the client's type")
+                    }
+                    // `use(promise)`
+                    _ => Value::Unknown,
+                };
+            }
             Passes::Result => return self.result_of(&given),
             Passes::Held(place) => (place, given),
             Passes::Computed(place) => (place, self.result_of(&given)),
@@ -163,40 +179,4 @@ impl Evaluator<'_, '_> {
             _ => Value::Unknown,
         }
     }
-
-    /// What an element of a list or a member of an object is, whichever it is: nothing where one of them is not known.
-    pub(super) fn any_of(&mut self, whole: &Value) -> Value {
-        let (file, items) = match whole {
-            Value::List(file, list) => match self.world.file(*file).parsed.expr(*list) {
-                Expr::Array(items) if items.iter().all(|item| !item.spread) => {
-                    (*file, items.iter().map(|item| item.value).collect::<Vec<_>>())
-                }
-                _ => return Value::Unknown,
-            },
-            Value::Object(file, object) => {
-                let Some(values) = self.named_values(*file, *object) else { return Value::Unknown };
-                (*file, values)
-            }
-            Value::Typed(file, ty) => return self.item_of_type(*file, *ty),
-            _ => return Value::Unknown,
-        };
-        if items.len() > MOST_ITEMS {
-            return Value::Unknown;
-        }
-        let mut all = Value::Unknown;
-        for item in items {
-            let item = self.expr(file, item);
-            let is_one = |value: &Value| {
-                matches!(value, Value::Vendor(_) | Value::Instance(..) | Value::Object(..) | Value::Class(..))
-            };
-            if !item.alternatives().iter().all(is_one) {
-                return Value::Unknown;
-            }
-            all = all.or(item);
-        }
-        all
-    }
 }
-
-/// Elements of a list of clients that are looked at: tables of handlers have a dozen.
-const MOST_ITEMS: usize = MOST_ALTERNATIVES;

@@ -45,8 +45,10 @@ pub(super) enum Answer {
         methods: Vec<String>,
         /// Whether any method is a step of a builder.
         builder: bool,
-        /// Whether it is the first of several values.
+        /// Whether it is the first of several values, or each of them.
         first: bool,
+        /// Whether a list is the answer itself.
+        bare: bool,
     },
     /// What a library's response holds: under a member, or behind a method that reads it (`response.json()`).
     Plain {
@@ -95,12 +97,13 @@ impl<'p> Evaluator<'p, '_> {
             }
             let (callee, arguments) = self.unwrapped(file, *callee, arguments);
             let value = self.expr(file, callee);
-            let found = match self.as_http(&value) {
-                Some(http) => {
-                    let found = self.requested(file, call, &http, arguments);
+            let found = match self.as_https(&value).as_slice() {
+                [http] => {
+                    let found = self.requested(file, call, http, arguments);
                     found.map(|found| self.as_assigned(file, &value, found))
                 }
-                None => self
+                [_, ..] => self.requested_by_either(file, call, &value, arguments),
+                [] => self
                     .called_vendor(file, call, &value, arguments, &collector.continued)
                     .or_else(|| self.wrapped(file, call, &value, arguments)),
             };
@@ -115,6 +118,29 @@ impl<'p> Evaluator<'p, '_> {
         collector.sites
     }
 
+    /// A request that one of several clients makes, where it is the same whichever does.
+    fn requested_by_either(
+        &mut self,
+        file: FileId,
+        call: &CallFact,
+        value: &Value,
+        arguments: &[Argument],
+    ) -> Option<Found> {
+        let mut one: Option<Found> = None;
+        for http in self.as_https(value) {
+            let found = self.requested(file, call, &http, arguments)?;
+            match &mut one {
+                Some(known) if known.operation != found.operation || known.vendor != found.vendor => {
+                    known.operation = None;
+                    "one of several clients makes it, to different places".clone_into(&mut known.reason);
+                }
+                Some(_) => {}
+                None => one = Some(found),
+            }
+        }
+        one
+    }
+
     /// A request with a global is none that is known where the file assigns something else to that global.
     fn as_assigned(&mut self, file: FileId, value: &Value, mut found: Found) -> Found {
         if let Value::Global(name) = value
@@ -126,16 +152,33 @@ impl<'p> Evaluator<'p, '_> {
         found
     }
 
-    /// `method.call(this, …)` is `method(…)`.
-    fn unwrapped<'e>(&mut self, file: FileId, callee: ExprId, arguments: &'e [Argument]) -> (ExprId, &'e [Argument]) {
+    /// `method.call(this, …)`, `method.apply(this, […])` and `Reflect.apply(method, this, […])` are `method(…)`.
+    fn unwrapped<'e>(&mut self, file: FileId, callee: ExprId, arguments: &'e [Argument]) -> (ExprId, &'e [Argument])
+    where
+        'p: 'e,
+    {
         let parsed = self.world.file(file).parsed;
-        if let Expr::Member(object, name) = *parsed.expr(callee)
-            && parsed.name(name) == "call"
-            && self.expr(file, object).vendors().any(|vendor| !vendor.chain.is_empty())
-        {
-            return (object, arguments.get(1..).unwrap_or(&[]));
-        }
-        (callee, arguments)
+        let Expr::Member(object, name) = *parsed.expr(callee) else { return (callee, arguments) };
+        let listed = |at: usize| match arguments.get(at).map(|list| parsed.expr(list.value)) {
+            Some(Expr::Array(items)) => Some(items.as_slice()),
+            _ => None,
+        };
+        let (method, given) = match (parsed.expr(object), parsed.name(name)) {
+            (Expr::Global(global), "apply") if parsed.name(*global) == "Reflect" => {
+                match (arguments.first(), listed(2)) {
+                    (Some(method), Some(given)) => (method.value, given),
+                    _ => return (callee, arguments),
+                }
+            }
+            (_, "call") => (object, arguments.get(1..).unwrap_or(&[])),
+            (_, "apply") => match listed(1) {
+                Some(given) => (object, given),
+                None => return (callee, arguments),
+            },
+            _ => return (callee, arguments),
+        };
+        let is_method = self.expr(file, method).vendors().any(|vendor| !vendor.chain.is_empty());
+        if is_method { (method, given) } else { (callee, arguments) }
     }
 
     fn called_vendor(
@@ -219,7 +262,9 @@ impl<'p> Evaluator<'p, '_> {
             answer: Answer::Package {
                 methods: package.paging_methods().map(str::to_owned).collect(),
                 builder: vendor.chain.contains("()."),
-                first: package.editions.get(edition).is_some_and(|edition| edition.answers_first),
+                first: package.editions.get(edition).is_some_and(|edition| edition.answers_first)
+                    || package.answers_each.contains(&vendor.chain),
+                bare: package.bare_lists,
             },
             uses: None,
             response: true,
@@ -287,6 +332,14 @@ impl<'p> Evaluator<'p, '_> {
             (Some(client), Expr::Call { callee, .. }) => Some((client, self.is_promise(vendor).then_some(*callee))),
             _ => self.client_among(file, arguments, &found.vendor),
         };
+        // What a package exports ready to be called on, or a part of it that it makes, is a client of it all the same.
+        let client = client.or_else(|| {
+            let mut vendor = (**vendor).clone();
+            vendor.chain.clear();
+            let symbol = call.symbol;
+            let declared = self.declared(Value::vendor(vendor), file, symbol, 0, "");
+            declared.vendors().find_map(|vendor| vendor.client).map(|client| (client, None))
+        });
         if let Some((client, promised)) = client {
             found.client = found.client.or(Some(client));
             match &self.clients.get(client).host {

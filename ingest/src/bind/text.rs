@@ -11,7 +11,7 @@ const DEEPEST: u32 = 16;
 /// Pieces of one text; a template with more is no URL.
 const MOST_PIECES: usize = 64;
 /// Ways to read one text (the branches of conditions).
-const MOST_READINGS: usize = 8;
+const MOST_READINGS: usize = 16;
 
 /// What stands for a value in a text.
 const VALUE: char = '\u{1}';
@@ -74,7 +74,7 @@ impl Evaluator<'_, '_> {
             Expr::Either(left, right) => {
                 let mut all = self.readings(file, *left, depth + 1);
                 all.extend(self.readings(file, *right, depth + 1));
-                all.truncate(MOST_READINGS);
+                distinct(&mut all);
                 all
             }
             Expr::Cast(value, _) | Expr::Guarded(value) | Expr::Await(value) => self.readings(file, *value, depth + 1),
@@ -336,7 +336,7 @@ impl Evaluator<'_, '_> {
                 all.push(url);
             }
         }
-        all.truncate(MOST_READINGS);
+        distinct(&mut all);
         all
     }
 
@@ -421,24 +421,28 @@ fn unknown() -> Vec<Text> {
     vec![vec![Piece::Value]]
 }
 
-/// Each text followed by each other one.
+/// Each text followed by each other one; of too many, by something that is not known.
 fn products(starts: &[Text], ends: &[Text]) -> Vec<Text> {
-    let mut all = Vec::new();
+    if starts.len() > MOST_READINGS {
+        return unknown();
+    }
+    let mut all: Vec<Text> = Vec::new();
     for start in starts {
         for end in ends {
             if start.len() + end.len() > MOST_PIECES {
                 return unknown();
             }
-            if all.len() < MOST_READINGS {
-                all.push(start.iter().chain(end).cloned().collect());
+            let text: Text = start.iter().chain(end).cloned().collect();
+            if !all.contains(&text) {
+                all.push(text);
             }
         }
     }
-    all
+    if all.len() > MOST_READINGS { products(starts, &unknown()) } else { all }
 }
 
 /// Readings without those that say the same; of too many, nothing is known.
-fn distinct(all: &mut Vec<Text>) {
+pub(super) fn distinct(all: &mut Vec<Text>) {
     let mut seen: Vec<Text> = Vec::new();
     for text in all.drain(..) {
         if !seen.contains(&text) {

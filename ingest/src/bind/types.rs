@@ -36,7 +36,11 @@ impl Evaluator<'_, '_> {
                 }
                 value
             }
-            Some(Type::Reference(TypeRoot::Binding(binding), path, _)) => {
+            Some(Type::Reference(TypeRoot::Binding(binding), path, arguments)) => {
+                let carried = self.carried_type(file, *binding, path, arguments);
+                if carried.is_known() {
+                    return carried;
+                }
                 let path = self.texts(file, path);
                 self.named_type(file, *binding, &path)
             }
@@ -59,7 +63,7 @@ impl Evaluator<'_, '_> {
                         value => value,
                     },
                     "Array" | "ReadonlyArray" | "Set" | "ReadonlySet" => Value::Typed(file, ty),
-                    "Record" if arguments.len() == 2 => Value::Typed(file, ty),
+                    "Record" | "Map" | "ReadonlyMap" | "WeakMap" if arguments.len() == 2 => Value::Typed(file, ty),
                     "InstanceType" => {
                         let class = self.ask(Question::Type(file, first));
                         self.instance_of_type(&class)
@@ -86,7 +90,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn result_of_type(&mut self, function: &Value) -> Value {
+    pub(super) fn result_of_type(&mut self, function: &Value) -> Value {
         match function {
             Value::Function(file, function) => self.ask(Question::Returns(*file, *function)),
             Value::Signature(file, ty) => self.returned_type(*file, *ty),
@@ -196,7 +200,7 @@ impl Evaluator<'_, '_> {
             Some(Type::Reference(TypeRoot::Global(name), path, arguments)) if path.is_empty() => {
                 let of_one = matches!(
                     self.world.file(file).parsed.name(*name),
-                    "Array" | "ReadonlyArray" | "Set" | "ReadonlySet" | "Record"
+                    "Array" | "ReadonlyArray" | "Set" | "ReadonlySet" | "Record" | "Map" | "ReadonlyMap" | "WeakMap"
                 );
                 match arguments.last() {
                     Some(item) if of_one => *item,

@@ -46,10 +46,36 @@ pub(super) enum Value {
     Passes(Passes),
     /// A list or an object of which one place is known.
     Held(Place, Rc<Value>),
+    /// A collection of which every element is the same.
+    Each(Collection, Rc<Value>),
+    /// A function of which is known what it gives, and what it gives to a function that it is given.
+    Method(Rc<Method>),
+    /// What a framework builds on: whatever is called on it gives it again, and functions that those calls are given get
+    /// this first.
+    Builder(Rc<Value>),
+    /// A function that gives the member which its first argument names.
+    Getter(Rc<Value>),
     /// Something that is made in the repository, and so is no vendor's, where a vendor's is another possibility.
     Own,
     /// One of several.
     Many(Rc<Vec<Value>>),
+}
+
+/// A kind of collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Collection {
+    /// Walked element by element.
+    List,
+    /// Walked by pairs of a key and an element.
+    Map,
+}
+
+/// A function that is known by what it does with the elements of what it is a member of.
+#[derive(Debug, Clone)]
+pub(super) struct Method {
+    pub(super) gives: Value,
+    /// The first argument of a function that is passed to it.
+    pub(super) takes: Value,
 }
 
 /// A value out of a vendor's package: a class, a client, or a chain of members on a client.
@@ -170,6 +196,9 @@ impl Value {
             (Self::Global(a), Self::Global(b)) | (Self::Namespace(a), Self::Namespace(b)) => a == b,
             (Self::Module(a), Self::Module(b)) => a == b,
             (Self::Own, Self::Own) => true,
+            (Self::Builder(a), Self::Builder(b)) | (Self::Getter(a), Self::Getter(b)) => a.same(b),
+            (Self::Each(a, x), Self::Each(b, y)) => a == b && x.same(y),
+            (Self::Method(a), Self::Method(b)) => a.gives.same(&b.gives) && a.takes.same(&b.takes),
             (Self::Held(a, x), Self::Held(b, y)) => a == b && x.same(y),
             (Self::Http(a), Self::Http(b)) => a == b,
             (Self::Function(a, x), Self::Function(b, y))

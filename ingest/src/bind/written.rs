@@ -77,12 +77,14 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
             continue;
         }
         // Walking a page walks the items of its list.
-        let field =
-            if rest.starts_with("[]") && found.operation.is_some() && matches!(found.answer, Answer::Package { .. }) {
-                format!("data{rest}")
-            } else {
-                rest.to_owned()
-            };
+        let field = if rest.starts_with("[]")
+            && found.operation.is_some()
+            && matches!(found.answer, Answer::Package { bare: false, .. })
+        {
+            format!("data{rest}")
+        } else {
+            rest.to_owned()
+        };
         let whole = found.envelope.as_deref() == Some(field.as_str()) || field == "data" || field.ends_with("[]");
         // An item that is only looked at as a whole is a read of its list.
         let field = field.trim_end_matches("[]").to_owned();

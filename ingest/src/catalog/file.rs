@@ -65,6 +65,10 @@ pub(super) struct PackageFile {
     #[serde(default)]
     pub(super) client_options: ClientOptionsFile,
     #[serde(default)]
+    pub(super) answers_each: Vec<String>,
+    #[serde(default)]
+    pub(super) bare_lists: bool,
+    #[serde(default)]
     pub(super) local: Vec<String>,
     #[serde(default)]
     pub(super) suffixes: Vec<(String, SuffixKind)>,

@@ -225,6 +225,8 @@ fn declare(catalog: &mut Catalog, given: &[Given]) -> Result<Names, CatalogError
                 arguments: Arguments::None,
                 options_keys: vec![],
                 options_inside: vec![],
+                answers_each: vec![],
+                bare_lists: false,
                 by_key: BTreeMap::new(),
                 client_options: ClientOptions::default(),
                 local: vec![],
@@ -359,6 +361,8 @@ fn fill(
     package.arguments = given.arguments.into();
     package.options_keys = given.options_keys;
     package.options_inside = given.options_inside;
+    package.answers_each = given.answers_each;
+    package.bare_lists = given.bare_lists;
     package.by_key = by_key;
     package.client_options = ClientOptions {
         argument: given.client_options.argument,

@@ -67,6 +67,10 @@ pub struct Package {
     pub options_keys: Vec<String>,
     /// Keys that are options of the request among the arguments of the operation.
     pub options_inside: Vec<String>,
+    /// Chains that give several answers of the operation they request, one after the other, and not items of one.
+    pub answers_each: Vec<String>,
+    /// Whether an operation that answers with a list gives that list itself.
+    pub bare_lists: bool,
     /// Chains whose operation a key of their argument decides.
     pub(crate) by_key: BTreeMap<String, Vec<ByKey>>,
     /// Where a client's constructor takes its options.

@@ -3,14 +3,14 @@
 use oxc_ast::ast::{
     Argument as AstArgument, ArrayExpressionElement, BinaryOperator, CallExpression, ChainElement, Expression,
     IdentifierReference, LogicalOperator, MemberExpression, NewExpression, ObjectExpression, ObjectPropertyKind,
-    PropertyKey, PropertyKind, TSType, TSTypeName, TemplateLiteral,
+    PropertyKey, PropertyKind, TSType, TSTypeName, TSTypeParameterInstantiation, TemplateLiteral,
 };
 use oxc_ast_visit::walk;
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::node::NodeId;
 
 use super::declare::bare;
-use super::facts::{Argument, CallFact, Expr, ExprId, Name, Origin, Property, TextPart, TypeId};
+use super::facts::{Argument, CallFact, Expr, ExprId, Name, Origin, Property, TextPart, TypeId, TypeRoot};
 use super::lower::{Lower, This, UNKNOWN};
 use super::{text, uses};
 
@@ -282,7 +282,7 @@ impl<'a> Lower<'_, 'a> {
         self.assigned_by_call(it, callee, &arguments);
         let expr = self.add(Expr::Call { call, callee, arguments, construct: false });
         self.out.calls[call as usize].expr = expr;
-        expr
+        self.said_to_hold(expr, callee, it.type_arguments.as_deref())
     }
 
     /// Whether a callee sets keys of a query or a form.
@@ -311,7 +311,36 @@ impl<'a> Lower<'_, 'a> {
         let arguments = self.arguments(&it.arguments);
         let expr = self.add(Expr::Call { call, callee, arguments, construct: true });
         self.out.calls[call as usize].expr = expr;
-        expr
+        self.said_to_hold(expr, callee, it.type_arguments.as_deref())
+    }
+
+    /// A value of which the types that are given to its maker say what it is to hold: `new Map<string, Stripe>()`,
+    /// `createContext<Stripe | null>(null)`.
+    fn said_to_hold(
+        &mut self,
+        made: ExprId,
+        callee: ExprId,
+        given: Option<&TSTypeParameterInstantiation<'a>>,
+    ) -> ExprId {
+        let Some(given) = given else { return made };
+        let (root, path) = match *self.out.expr(callee) {
+            Expr::Member(object, name) => (object, vec![name]),
+            _ => (callee, Vec::new()),
+        };
+        let root = match *self.out.expr(root) {
+            Expr::Global(name) if matches!(self.out.name(name), "Array" | "Map" | "Set" | "WeakMap") => {
+                TypeRoot::Global(name)
+            }
+            Expr::Binding(binding)
+                if let Origin::Import { name, .. } = self.out.bindings[binding as usize].origin
+                    && carries_a_type(self.out.name(path.last().copied().unwrap_or(name))) =>
+            {
+                TypeRoot::Binding(binding)
+            }
+            _ => return made,
+        };
+        let ty = self.type_applied(root, path, given);
+        self.add(Expr::Cast(made, ty))
     }
 
     fn add_call(&mut self, span: Span, callee: Span, node: NodeId) -> u32 {
@@ -384,6 +413,20 @@ impl<'a> Lower<'_, 'a> {
             }
         }
     }
+}
+
+/// Whether something of this name, if it is a framework's, hands what its type says to what is given to it.
+fn carries_a_type(name: &str) -> bool {
+    matches!(
+        name,
+        "AsyncLocalStorage"
+            | "Hono"
+            | "OpenAPIHono"
+            | "context"
+            | "createContext"
+            | "createFactory"
+            | "createMiddleware"
+    )
 }
 
 /// The token that production stacks report: the last name of the callee.

@@ -23,6 +23,17 @@ impl<'a> Lower<'_, 'a> {
         (ty != Type::Unknown).then(|| self.add_type(ty))
     }
 
+    /// A type with the arguments that are given to it.
+    pub(super) fn type_applied(
+        &mut self,
+        root: TypeRoot,
+        path: Vec<Name>,
+        given: &TSTypeParameterInstantiation<'a>,
+    ) -> TypeId {
+        let arguments = self.type_arguments(Some(given), 0);
+        self.add_type(Type::Reference(root, path, arguments))
+    }
+
     /// The type that an interface declares.
     pub(super) fn interface(&mut self, it: &TSInterfaceDeclaration<'a>) -> TypeId {
         let members = self.signatures(&it.body.body, 0);

@@ -50,14 +50,23 @@ struct Seen {
     escapes: bool,
 }
 
+/// Elements of a list of results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    /// The n-th.
+    One(usize),
+    /// Any of them.
+    Any,
+}
+
 /// Where in the result we are.
 #[derive(Clone, Default)]
 struct At {
     path: String,
     /// Behind `?.` or `??` of a part of the result.
     guarded: bool,
-    /// Element of the list that `Promise.all` gives.
-    element: Option<usize>,
+    /// Which elements of the list that `Promise.all` gives it is, while that is what we are at.
+    element: Option<Element>,
     /// Methods before the first field.
     methods: u32,
 }
@@ -78,6 +87,10 @@ impl At {
     }
 
     fn item(&self) -> Self {
+        if self.element.is_some() {
+            // The list is nobody's answer; what it holds is.
+            return Self { element: None, ..self.clone() };
+        }
         Self { path: format!("{}[]", self.path), guarded: self.guarded, element: None, methods: self.methods }
     }
 }
@@ -147,12 +160,19 @@ impl<'a> Walk<'_, 'a> {
                             None => return,
                         }
                     }
+                    if at.element.is_some() {
+                        return;
+                    }
                     at = at.member(&it.property.name, it.optional);
                     node = parent;
                 }
                 AstKind::ComputedMemberExpression(it) if it.object.span() == here => {
                     at = match &it.expression {
                         Expression::StringLiteral(key) => at.member(&key.value, it.optional),
+                        Expression::NumericLiteral(index) if matches!(at.element, Some(Element::One(one)) if index.raw_str() != one.to_string()) =>
+                        {
+                            return;
+                        }
                         _ => at.item(),
                     };
                     node = parent;
@@ -244,7 +264,7 @@ impl<'a> Walk<'_, 'a> {
                         && let Some(element) = it.elements.iter().position(|element| element.span() == here)
                     {
                         node = outer;
-                        at.element = Some(element);
+                        at.element = Some(Element::One(element));
                         continue;
                     }
                     self.record(&at, &How::Escapes);
@@ -254,6 +274,13 @@ impl<'a> Walk<'_, 'a> {
                     let function = self.function_around(parent);
                     if let Some(call) = function.and_then(|function| self.then_call(function)) {
                         node = call;
+                        continue;
+                    }
+                    if let Some(all) = function.and_then(|function| self.all_of_mapped(function))
+                        && at.path.is_empty()
+                    {
+                        node = all;
+                        at.element = Some(Element::Any);
                         continue;
                     }
                     let own = self.function_around(nodes.parent_id(self.origin));
@@ -295,7 +322,10 @@ impl<'a> Walk<'_, 'a> {
                 return None;
             }
             // The same promise, or the same list in another order.
-            "catch" | "finally" | "slice" | "reverse" | "concat" | "toReversed" => return Some(at.clone()),
+            "catch" | "finally" => return Some(at.clone()),
+            "slice" | "reverse" | "concat" | "toReversed" => {
+                return Some(At { element: at.element.map(|_| Element::Any), ..at.clone() });
+            }
             "map" | "forEach" | "filter" | "find" | "findIndex" | "findLast" | "some" | "every" | "flatMap"
             | "sort" | "toSorted" => {
                 self.record(at, &How::Read);
@@ -303,7 +333,9 @@ impl<'a> Walk<'_, 'a> {
                 self.callback(call, 0, &item, depth);
                 return match name {
                     "find" | "findLast" => Some(item),
-                    "filter" | "sort" | "toSorted" => Some(at.clone()),
+                    "filter" | "sort" | "toSorted" => {
+                        Some(At { element: at.element.map(|_| Element::Any), ..at.clone() })
+                    }
                     _ => None,
                 };
             }
@@ -316,6 +348,10 @@ impl<'a> Walk<'_, 'a> {
             // A response in two parts, of which one is read like a response.
             "json" | "text" if at.path == "body" => return Some(at.member(&format!("{name}()"), false)),
             _ => {}
+        }
+        if at.element.is_some() {
+            self.record(at, &How::Escapes);
+            return None;
         }
         if at.path.split('.').all(|part| part.is_empty() || part.ends_with("()")) {
             // A builder (`select().eq()`) or a reader (`response.json()`): only the catalog can tell.
@@ -370,12 +406,24 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
+    /// The `Promise.all(list.map(…))` that a function is the callback of.
+    fn all_of_mapped(&self, function: NodeId) -> Option<NodeId> {
+        let nodes = self.semantic.nodes();
+        let map = nodes.parent_id(function);
+        let AstKind::CallExpression(it) = nodes.kind(map) else { return None };
+        let Expression::StaticMemberExpression(member) = &it.callee else { return None };
+        let is_mapped = member.property.name == "map"
+            && it.arguments.first().is_some_and(|first| first.span() == nodes.kind(function).span());
+        let all = nodes.parent_id(map);
+        match nodes.kind(all) {
+            AstKind::CallExpression(call) if is_mapped && is_promise_all(call) => Some(all),
+            _ => None,
+        }
+    }
+
     fn pattern(&mut self, pattern: &BindingPattern<'a>, at: &At, depth: u32) {
         match pattern {
             BindingPattern::BindingIdentifier(it) => {
-                if at.element.is_some() {
-                    return self.record(at, &How::Escapes);
-                }
                 if let Some(symbol) = it.symbol_id.get() {
                     self.symbol(symbol, at, depth);
                 }
@@ -401,7 +449,7 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
             BindingPattern::ArrayPattern(it) => {
-                if let Some(element) = at.element {
+                if let Some(Element::One(element)) = at.element {
                     let at = At { element: None, ..at.clone() };
                     match it.elements.get(element) {
                         Some(Some(pattern)) => self.pattern(pattern, &at, depth),

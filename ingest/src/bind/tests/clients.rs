@@ -187,3 +187,28 @@ function broken( { const = ; }
     assert_eq!(rows, [(3, "GET /v1/accounts/{account}", String::new()), (4, "POST /v1/charges", amount)]);
     assert_eq!(bound_in(&text.replace("pay(amount)", "pay(stripe)")), Vec::<String>::new());
 }
+
+#[test]
+fn a_client_that_only_a_type_names_has_its_package_and_one_that_all_callers_give_is_that_one() {
+    let source = r#"import Stripe from "stripe";
+interface Context { pay: Stripe }
+export const typed = (context: Context) => context.pay.charges.create({});
+const make = () => new Stripe("k", { apiVersion: "2024-06-20" });
+const given = (stripe: Stripe) => stripe.charges.create({});
+given(make());
+given(make());
+const either = (stripe: Stripe) => stripe.charges.create({});
+either(make());
+either(new Stripe("k"));
+"#;
+    let analysis = analysed(&[("package.json", r#"{"dependencies":{"stripe":"17.7.0"}}"#), ("a.ts", source)]);
+    let pins: Vec<_> = sites(&analysis)
+        .iter()
+        .map(|(_, site)| {
+            let client = analysis.clients.iter().find(|client| Some(&client.id) == site.client.as_ref()).unwrap();
+            (site.line, client.sdk_version.as_deref(), client.api_version.as_deref())
+        })
+        .collect();
+    let expected = [(3, Some("17.7.0"), None), (5, Some("17.7.0"), Some("2024-06-20")), (8, Some("17.7.0"), None)];
+    assert_eq!(pins, expected);
+}

@@ -244,8 +244,10 @@ impl<'v> Walk<'v, '_> {
 
     /// The same of what tables keep of an expression.
     fn expr_leads_alike(&mut self, then: u32, now: u32) -> bool {
-        let (Changes { objects, .. }, Changes { objects: objects_now, .. }) = self.changes();
+        let (Changes { objects, added, .. }, Changes { objects: objects_now, added: added_now, .. }) = self.changes();
+        let put = |of: &'v HashMap<ExprId, Vec<ExprId>>, at: u32| of.get(&at).map_or(&[][..], Vec::as_slice);
         self.are_same_changes(objects.get(&then), objects_now.get(&now))
+            && self.pair_all(Kind::Expr, put(added, then), put(added_now, now))
             && self.pair_any(Kind::Expr, self.then.continued.get(&then).copied(), self.now.continued.get(&now).copied())
     }
 
@@ -272,6 +274,7 @@ impl<'v> Walk<'v, '_> {
             globals: _,
             members: _,
             assigned: _,
+            added: _,
             set: _,
         } = before;
         let Given { passed, called: _ } = &self.then.given;
