@@ -2,6 +2,7 @@
 
 use super::eval::Evaluator;
 use super::keys::Keys;
+use super::text::is_nothing;
 use super::value::{FileId, Value};
 use crate::parse::{Expr, ExprId, Origin, Step, TextPart};
 
@@ -132,6 +133,7 @@ impl Evaluator<'_, '_> {
                 query.or(other);
             }
             Expr::Null => {}
+            Expr::Literal(_) if is_nothing(parsed, expr) => {}
             Expr::Binding(binding) => {
                 if !self.reading.insert((file, *binding)) {
                     return;

@@ -4,7 +4,7 @@ use super::changes::Change;
 use super::eval::Evaluator;
 use super::value::{FileId, Value};
 use crate::catalog::{Join, UrlPart, UrlPattern};
-use crate::parse::{Argument, BindingId, Expr, ExprId, Origin, ParsedFile, Step, TextPart};
+use crate::parse::{Argument, BindingId, Expr, ExprId, Origin, ParsedFile, Step, TextPart, digest};
 
 /// Texts in texts, followed this far.
 const DEEPEST: u32 = 16;
@@ -72,8 +72,15 @@ impl Evaluator<'_, '_> {
                 all
             }
             Expr::Either(left, right) => {
-                let mut all = self.readings(file, *left, depth + 1);
-                all.extend(self.readings(file, *right, depth + 1));
+                let sides = [*left, *right].map(|side| match is_nothing(parsed, side) {
+                    true => None,
+                    false => Some(self.readings(file, side, depth + 1)),
+                });
+                let mut all = match sides {
+                    [Some(left), Some(right)] => left.into_iter().chain(right).collect(),
+                    [Some(one), None] | [None, Some(one)] => or_nothing(one),
+                    [None, None] => vec![Vec::new()],
+                };
                 distinct(&mut all);
                 all
             }
@@ -419,6 +426,22 @@ fn has_places(text: &Text) -> bool {
 /// The one reading of a text that nothing is known of.
 fn unknown() -> Vec<Text> {
     vec![vec![Piece::Value]]
+}
+
+/// Whether an expression is a text without anything in it.
+pub(super) fn is_nothing(parsed: &ParsedFile, expr: ExprId) -> bool {
+    matches!(parsed.expr(expr), Expr::Literal(Some(text)) if *text == digest(""))
+}
+
+/// Readings of what may be left out: `${team ? `?team=${team}` : ""}`. Of a value that is a part of a path what stands
+/// for a missing one (`${id ?? ""}`) says nothing.
+fn or_nothing(mut all: Vec<Text>) -> Vec<Text> {
+    let leads_on =
+        |text: &Text| matches!(text.first(), Some(Piece::Known(first)) if first.starts_with(['?', '&', '#', '/']));
+    if all.iter().all(leads_on) {
+        all.push(Vec::new());
+    }
+    all
 }
 
 /// Each text followed by each other one; of too many, by something that is not known.
