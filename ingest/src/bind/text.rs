@@ -272,11 +272,10 @@ impl Evaluator<'_, '_> {
                     if names.is_empty() {
                         return this.readings(given.file, given.expr, depth + 1);
                     }
-                    match this.option(given.file, given.expr, &names.join(".")) {
-                        Some((file, expr)) => this.readings(file, expr, depth + 1),
-                        None if this.has_no_key(given.file, given.expr, &names) => Vec::new(),
-                        None => unknown(),
+                    if this.has_no_key(given.file, given.expr, &names) {
+                        return Vec::new();
                     }
+                    this.readings_of_option(given.file, given.expr, &names.join("."), depth)
                 })
             }
             Origin::Value(value, steps) => {
@@ -284,10 +283,7 @@ impl Evaluator<'_, '_> {
                 if names.is_empty() {
                     return self.readings(file, *value, depth + 1);
                 }
-                match self.option(file, *value, &names.join(".")) {
-                    Some((file, expr)) => self.readings(file, expr, depth + 1),
-                    None => unknown(),
-                }
+                self.readings_of_option(file, *value, &names.join("."), depth)
             }
             Origin::Import { specifier, name } => {
                 let Some(target) = world.file(file).targets.get(specifier) else { return unknown() };
@@ -298,6 +294,26 @@ impl Evaluator<'_, '_> {
             }
             _ => unknown(),
         }
+    }
+
+    /// Every reading of what an object, or any of several, has under a key.
+    fn readings_of_option(&mut self, file: FileId, object: ExprId, key: &str, depth: u32) -> Vec<Text> {
+        let found = self.options(file, object, key);
+        if found.changed || found.values.len() < 2 {
+            return match self.option(file, object, key) {
+                Some((file, value)) => self.readings(file, value, depth + 1),
+                None => unknown(),
+            };
+        }
+        if found.values.len() > MOST_READINGS {
+            return unknown();
+        }
+        let mut all = Vec::new();
+        for (there, value) in found.values {
+            all.extend(self.readings(there, value, depth + 1));
+        }
+        distinct(&mut all);
+        all
     }
 
     /// Whether an object that is shown has no such key.

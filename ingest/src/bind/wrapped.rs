@@ -27,6 +27,10 @@ impl Evaluator<'_, '_> {
         let name = self.world.symbol(there, self.world.file(there).parsed.functions[function as usize].scope);
         let name = name.map(|it| it.qualified.clone()).unwrap_or_default();
         found.reason = format!("{}, requested by {name}", found.reason);
+        if found.operation.is_some() && self.replaces_global(file, "fetch") {
+            found.operation = None;
+            "fetch is assigned something else by this code".clone_into(&mut found.reason);
+        }
         if let Some(uses) = &mut found.uses {
             answered(uses, &call.uses);
         }
