@@ -143,11 +143,6 @@ impl Cache {
         }
     }
 
-    /// The last index that was made with this cache.
-    pub(crate) fn last(&self, catalog: &str) -> Option<Last> {
-        Last::read(&self.folder, catalog)
-    }
-
     /// Keeps an index as the last one: what was found of each file, with its line if it has one.
     pub(crate) fn keep<'l>(
         &self,

@@ -12,7 +12,7 @@ use sync_core::graph::{End, Header, NotCanonical, PartialReason, SNAPSHOT_FORMAT
 use sync_core::text::shown;
 
 use crate::analyze::{Line, STACK};
-use crate::cache::Cache;
+use crate::cache::{Cache, Last};
 use crate::catalog::{Catalog, CatalogError};
 use crate::gate::{Gate, Refusal};
 use crate::pool::{ParseCommand, PoolError};
@@ -139,15 +139,24 @@ pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progres
     refuse_early(options).map_or(Ok(()), |refusal| Err(refused(refusal)))?;
     let catalog = load_catalog(options.catalog.as_deref())?;
     let catalog = catalog.get();
-    let tree = Tree::open(&options.path, options.rev.as_deref())?;
+    // What is kept is read while git is opened and walked.
+    let (tree, last) = std::thread::scope(|scope| {
+        let last = options.cache.as_deref().map(|folder| scope.spawn(|| Last::read(folder, catalog.version())));
+        let tree = Tree::open(&options.path, options.rev.as_deref());
+        (tree, last.and_then(|last| last.join().ok().flatten()))
+    });
+    let tree = tree?;
     if let (Gate::Auto, Tree::Folder(folder)) = (options.gate, &tree) {
         return Err(refused(if folder.count_repositories() > 1 { Refusal::SeveralRepos } else { Refusal::NoGitRepo }));
     }
-    let cache = options.cache.as_deref().map(Cache::open);
-    let last = cache.as_ref().and_then(|cache| cache.last(catalog.version()));
-    let state = last.as_ref().and_then(|last| Some((last, last.state()?)));
-    let known = state.as_ref().map(|(_, state)| state.known()).unwrap_or_default();
-    let walked = walk::walk_again(&tree, options.limits, &known);
+    let (cache, state, walked) = std::thread::scope(|scope| {
+        let cache = options.cache.as_deref().map(|folder| scope.spawn(|| Cache::open(folder)));
+        let state = last.as_ref().and_then(|last| Some((last, last.state()?)));
+        let known = state.as_ref().map(|(_, state)| state.known()).unwrap_or_default();
+        let walked = walk::walk_again(&tree, options.limits, &known);
+        (cache.map(std::thread::ScopedJoinHandle::join), state, walked)
+    });
+    let cache = cache.transpose().map_err(|_| PoolError::Worker)?;
     let Walked { candidates, manifests, mut report, sizes, tree_too_large } = walked;
     if tree_too_large && options.gate == Gate::Auto {
         return Err(refused(Refusal::TooLarge));
