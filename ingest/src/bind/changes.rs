@@ -386,9 +386,10 @@ impl Evaluator<'_, '_> {
         for (object, by, name, value) in here.chain(there) {
             let name = self.world.file(by).parsed.name(name);
             if (says_where(name) || requests(name)) && self.is_client(file, object, vendor) {
-                let moves = match says_where(name) {
-                    true => !self.is_address_of(package, by, value),
-                    false => self.may_redirect(by, value),
+                let moves = if says_where(name) {
+                    !self.is_address_of(package, by, value)
+                } else {
+                    self.may_redirect(by, value)
                 };
                 if moves {
                     return true;

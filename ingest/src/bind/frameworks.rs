@@ -29,8 +29,8 @@ fn carried_by(module: &str, name: &str) -> Option<Carries> {
         ("react" | "preact" | "preact/hooks" | "preact/compat", "createContext") => Some(Carries::Context),
         ("async_hooks" | "node:async_hooks", "AsyncLocalStorage") => Some(Carries::Store),
         ("@trpc/server", "context") => Some(Carries::Procedures),
-        ("hono" | "hono/quick" | "hono/tiny" | "@hono/zod-openapi", "Hono" | "OpenAPIHono") => Some(Carries::Handlers),
-        ("hono/factory", "createFactory") => Some(Carries::Handlers),
+        ("hono" | "hono/quick" | "hono/tiny" | "@hono/zod-openapi", "Hono" | "OpenAPIHono")
+        | ("hono/factory", "createFactory") => Some(Carries::Handlers),
         ("hono", "Context") => Some(Carries::Variables),
         _ => None,
     }
@@ -69,8 +69,8 @@ impl Evaluator<'_, '_> {
         match carries {
             Carries::Context => Value::Held(CONTEXT, given),
             Carries::Store => {
-                let gives = Method { gives: (*given).clone(), takes: Value::Unknown };
-                Value::Held(Place::Member("getStore"), Rc::new(Value::Method(Rc::new(gives))))
+                let method = Method { gives: (*given).clone(), takes: Value::Unknown };
+                Value::Held(Place::Member("getStore"), Rc::new(Value::Method(Rc::new(method))))
             }
             Carries::Procedures => Value::Builder(Rc::new(Value::Held(Place::Member("ctx"), given))),
             Carries::Handlers => Value::Builder(Rc::new(variables)),

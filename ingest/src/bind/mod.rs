@@ -24,6 +24,7 @@ mod passes;
 mod pinned;
 mod proxies;
 mod query;
+mod readings;
 mod reads;
 mod relays;
 mod results;

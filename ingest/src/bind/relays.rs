@@ -31,7 +31,7 @@ impl Evaluator<'_, '_> {
         let mut requests = None;
         for call in parsed.calls.iter().filter(|call| inside(call.function)) {
             let Expr::Call { callee, arguments, construct: false, .. } = parsed.expr(call.expr) else { continue };
-            let is_given = arguments.first().is_some_and(|first| is_parameter(parsed, first, function, 0));
+            let is_given = arguments.first().is_some_and(|first| is_parameter(parsed, *first, function, 0));
             let callee_value = self.expr(file, *callee);
             if self.as_http(&callee_value).is_some() {
                 requests = Some(requests.unwrap_or(false) || is_given);
@@ -60,11 +60,11 @@ fn only_looks(parsed: &ParsedFile, callee: ExprId) -> bool {
 }
 
 /// Whether an argument is the first parameter of a function, in whatever form.
-fn is_parameter(parsed: &ParsedFile, argument: &Argument, function: FunctionId, depth: u32) -> bool {
+fn is_parameter(parsed: &ParsedFile, argument: Argument, function: FunctionId, depth: u32) -> bool {
     if depth > DEEPEST_EXPRESSION {
         return false;
     }
-    let inner = |value: ExprId| is_parameter(parsed, &Argument { value, spread: false }, function, depth + 1);
+    let inner = |value: ExprId| is_parameter(parsed, Argument { value, spread: false }, function, depth + 1);
     match parsed.expr(argument.value) {
         Expr::Binding(binding) => match parsed.bindings.get(*binding as usize) {
             Some(it) if it.writes.is_empty() => match &it.origin {

@@ -142,16 +142,13 @@ impl<'a> Lower<'_, 'a> {
 
     fn assign_name(&mut self, target: &IdentifierReference<'a>, value: ExprId) {
         let write = Write { value, appends: false, certain: false, fallback: false };
-        match self.reference(target) {
-            Some(binding) => {
-                let certain = self.is_certain(binding);
-                self.out.bindings[binding as usize].writes.push(Write { certain, ..write });
-            }
-            None => {
-                let name = self.name(&target.name);
-                let target = self.add(Expr::Global(name));
-                self.out.written.push((target, write));
-            }
+        if let Some(binding) = self.reference(target) {
+            let certain = self.is_certain(binding);
+            self.out.bindings[binding as usize].writes.push(Write { certain, ..write });
+        } else {
+            let name = self.name(&target.name);
+            let target = self.add(Expr::Global(name));
+            self.out.written.push((target, write));
         }
     }
 
@@ -179,12 +176,12 @@ impl<'a> Lower<'_, 'a> {
         self.assigned_by_mock(it, callee, arguments);
         let Expr::Member(object, method) = *self.out.expr(callee) else { return };
         let Expr::Global(global) = *self.out.expr(object) else { return };
-        let called = (self.out.name(global), self.out.name(method));
+        let names = (self.out.name(global), self.out.name(method));
         let [target, rest @ ..] = arguments else { return };
         if arguments.iter().any(|argument| argument.spread) {
             return;
         }
-        match called {
+        match names {
             ("Object" | "Reflect", "defineProperty") => {
                 let (Some(key), [_, described]) = (self.key_given(it, 1), rest) else { return };
                 let value = self.described(described.value);
