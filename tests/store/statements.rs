@@ -165,6 +165,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     tx.create_token(&token, NOW).await.unwrap();
     tx.create_issuer(&IssuerRow { id: known.issuer, ..issuer(canary) }).await.unwrap();
     tx.set_plan(&Plan { name: known.text("plan"), ..Plan::default() }, NOW).await.unwrap();
+    tx.set_display_name(Some(&known.text("display")), NOW).await.unwrap();
     tx.add_usage(date!(2026 - 11 - 01), &known.text("use"), 7).await.unwrap();
     let answer =
         RememberedAnswer { request_digest: [1; 32], status: 201, body: None, created_id: Some(known.text("created")) };
@@ -332,6 +333,7 @@ probes! {
     Tx bury_job(tx, of) => tx.bury_job(of.ticket(), &problem(), &JobReport::default(), NOW);
     Tx retry_job(tx, of) => tx.retry_job(of.ticket(), &problem(), &JobReport::default(), NOW, NOW);
     Tx return_job(tx, of) => tx.return_job(of.ticket(), NOW);
+    Tx display_name(tx, of) => tx.display_name();
     Tx plan(tx, of) => tx.plan();
     Tx holdings(tx, of) => tx.holdings();
     Tx usage(tx, of) => tx.usage(date!(2026 - 11 - 01), date!(2026 - 11 - 01));
@@ -377,13 +379,14 @@ probes! {
 
 /// Functions that name nothing of anybody's: they add a row to the organization of their transaction, which the
 /// default of its column says, or hold a lock.
-const OF_THEIR_OWN: [(&str, &str); 14] = [
+const OF_THEIR_OWN: [(&str, &str); 16] = [
     ("AuthTx", "create_member"),
     ("AuthTx", "record_event"),
     ("Tx", "add_member"),
     ("Tx", "add_usage"),
     ("Tx", "create_issuer"),
     ("Tx", "create_member"),
+    ("Tx", "create_own_organization"),
     ("Tx", "has_no_member"),
     ("Tx", "hold_idempotency_key"),
     ("Tx", "put_secret"),
@@ -391,6 +394,7 @@ const OF_THEIR_OWN: [(&str, &str); 14] = [
     ("Tx", "record_outcome"),
     ("Tx", "register_repository"),
     ("Tx", "remember_answer"),
+    ("Tx", "set_display_name"),
     ("Tx", "set_plan"),
 ];
 
