@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::json;
 use sync_core::clock::Clock as _;
-use sync_core::ids::OrganizationId;
+use sync_core::ids::{OrganizationId, RepositoryId};
 use sync_ingest::git::{Fetched, Head, RemoteUrl};
-use sync_server::jobs::place::LocalSources;
+use sync_server::jobs::place::{LocalSources, WorkerFolders};
 use sync_server::jobs::run::Fault;
 use sync_server::jobs::sweep::{Remotes, Sweep};
 use sync_store::{JobCause, JobProblem, JobReport, JobState, RefOrigin, Repository, SourceSettings, Store, Ticket};
 use sync_tests::{NOW, TestDatabase, facts, with_database};
+use tempfile::TempDir;
 use time::Duration;
 
 use super::{Queue, Source};
@@ -23,6 +24,7 @@ const EVERY: Duration = Duration::minutes(15);
 struct Remote {
     has: Mutex<Fetched>,
     asked: Mutex<Vec<Vec<String>>>,
+    forgot: Mutex<Vec<RepositoryId>>,
 }
 
 #[async_trait]
@@ -37,6 +39,11 @@ impl Remotes for Remote {
     ) -> Result<Fetched, Fault> {
         self.asked.lock().unwrap().push(refs.to_vec());
         Ok(self.has.lock().unwrap().clone())
+    }
+
+    async fn forget(&self, _: OrganizationId, repository: RepositoryId) -> std::io::Result<bool> {
+        self.forgot.lock().unwrap().push(repository);
+        Ok(true)
     }
 }
 
@@ -55,6 +62,7 @@ struct World<'a> {
     remote: Arc<Remote>,
     sweep: Sweep,
     source: Source,
+    folder: TempDir,
 }
 
 impl<'a> World<'a> {
@@ -65,15 +73,16 @@ impl<'a> World<'a> {
         tx.set_egress_consent(source.repository, Some("ada"), NOW).await.unwrap();
         tx.swap_index(source.repository, "main", &facts::snapshot(&"a".repeat(40), vec![], vec![]), NOW).await.unwrap();
         tx.commit().await.unwrap();
-        let remote = Arc::new(Remote::default());
+        let (remote, folder) = (Arc::new(Remote::default()), tempfile::tempdir().unwrap());
         let sweep = Sweep {
             store: database.store.clone(),
             clock: queue.clock.clone(),
             remotes: remote.clone(),
             local: LocalSources::default(),
             every: Some(EVERY),
+            folders: WorkerFolders::below(folder.path()).unwrap(),
         };
-        Self { queue, remote, sweep, source }
+        Self { queue, remote, sweep, source, folder }
     }
 
     fn has(&self, heads: Vec<Head>) {
@@ -218,5 +227,26 @@ fn refs_expire_jobs_are_forgotten_and_facts_that_are_shared_stay() {
         let mut tx = database.store.begin(&world.source.principal).await.unwrap();
         assert_eq!(tx.job(job.id).await.unwrap(), None);
         tx.commit().await.unwrap();
+    });
+}
+
+#[test]
+fn what_another_worker_erased_goes_from_this_ones_disk_too() {
+    with_database(async |database: &TestDatabase| {
+        let world = World::of(database).await;
+        let folders = WorkerFolders::below(world.folder.path()).unwrap();
+        let (organization, gone) = (world.source.principal.organization, RepositoryId::at(NOW));
+        for (organization, repository) in
+            [(organization, world.source.repository), (organization, gone), (OrganizationId::at(NOW), gone)]
+        {
+            std::fs::create_dir_all(folders.cache(organization, repository)).unwrap();
+        }
+        // What is no source's is left alone.
+        let other = world.folder.path().join("caches/other");
+        std::fs::create_dir_all(&other).unwrap();
+        world.sweep.round().await;
+        assert!(folders.cache(organization, world.source.repository).exists() && other.exists());
+        assert_eq!(folders.kept().len(), 1);
+        assert_eq!(*world.remote.forgot.lock().unwrap(), [gone, gone]);
     });
 }

@@ -37,7 +37,8 @@ impl Bench {
     async fn start(database: &TestDatabase, slots: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let folders = WorkerFolders::below(folder.path()).unwrap();
-        let executable = PathBuf::from(env!("CARGO_BIN_EXE_syncd-under-test"));
+        let executable = std::env::var_os("SYNC_FIGURES_EXECUTABLE")
+            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_syncd-under-test")), PathBuf::from);
         let remotes = RemoteAccess {
             executable: executable.clone(),
             egress: Arc::new(Egress::start(EgressPolicy::default()).await.unwrap()),

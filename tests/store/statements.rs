@@ -349,6 +349,7 @@ probes! {
     Tx erase_source(tx, of) => tx.erase_source(of.who.repository, None);
     Tx drop_ref(tx, of) => tx.drop_ref(of.who.repository, "main");
     Tx expired_refs(tx, of) => tx.expired_refs(NOW + Duration::DAY, 9);
+    Tx known_repositories(tx, of) => tx.known_repositories(&[of.who.repository]);
     Tx source_to_sweep(tx, of) => tx.source_to_sweep(NOW);
     Tx set_sweep_at(tx, of) => tx.set_sweep_at(of.who.repository, NOW);
     Tx forget_deliveries(tx, of) => tx.forget_deliveries(NOW + Duration::DAY, 9);

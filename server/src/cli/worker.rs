@@ -118,6 +118,7 @@ async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Re
         remotes: Arc::new(remotes.clone()),
         local: local.clone(),
         every: config.sweep_every(),
+        folders: folders.clone(),
     };
     let reindex = Reindex { executable, folders, remotes, local, told: Arc::new(log) };
     let options =

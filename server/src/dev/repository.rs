@@ -77,6 +77,7 @@ impl Start<'_> {
             remotes: Arc::new(remotes.clone()),
             local: local.clone(),
             every: config.sweep_every(),
+            folders: folders.clone(),
         };
         let progress = self.progress;
         let reindex = Reindex {

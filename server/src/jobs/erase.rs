@@ -4,8 +4,9 @@ use serde_json::json;
 
 use super::reindex::Reindex;
 use super::run::{Fault, Problem, Run};
+use super::sweep::Remotes as _;
 
-/// Does it. Every worker keeps folders of its own: those of others lose a source's when they look for room.
+/// Does it. Every worker keeps folders of its own: those of others go with their next sweep.
 pub(super) async fn run(run: &Run, reindex: &Reindex) -> Result<(), Fault> {
     let (organization, repository) = (run.ticket.organization, run.repository.id);
     let disk = |reason: String| {
@@ -17,7 +18,7 @@ pub(super) async fn run(run: &Run, reindex: &Reindex) -> Result<(), Fault> {
         .await
         .unwrap_or_else(|error| Err(std::io::Error::other(error)))
         .map_err(|error| disk(error.to_string()))?;
-    if !reindex.remotes.erase(organization, repository).await.map_err(|error| disk(error.to_string()))? {
+    if !reindex.remotes.forget(organization, repository).await.map_err(|error| disk(error.to_string()))? {
         return Err(disk("a run still reads it".to_owned()));
     }
     let mut tx = run.store.begin_write(&run.principal()).await?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use sync_core::ids::{OrganizationId, RepositoryId};
 use sync_ingest::git::RemoteUrl;
@@ -99,6 +100,17 @@ impl WorkerFolders {
         self.0.join("mirrors")
     }
 
+    /// The sources that something is kept of.
+    pub fn kept(&self) -> BTreeSet<(OrganizationId, RepositoryId)> {
+        let mut kept = BTreeSet::new();
+        for root in [self.0.join("caches"), self.mirrors()] {
+            for (organization, folder) in named_folders::<OrganizationId>(&root) {
+                kept.extend(named_folders::<RepositoryId>(&folder).map(|(repository, _)| (organization, repository)));
+            }
+        }
+        kept
+    }
+
     /// Removes what is known of the files of a source.
     pub fn erase_cache(&self, organization: OrganizationId, repository: RepositoryId) -> io::Result<()> {
         match fs::remove_dir_all(self.cache(organization, repository)) {
@@ -106,6 +118,12 @@ impl WorkerFolders {
             _ => Ok(()),
         }
     }
+}
+
+/// The folders in one that are named by an id. What cannot be read is nobody's.
+fn named_folders<Id: FromStr>(parent: &Path) -> impl Iterator<Item = (Id, PathBuf)> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
 }
 
 /// Makes a folder that only this user may enter.

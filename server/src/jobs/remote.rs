@@ -93,13 +93,6 @@ impl RemoteAccess {
         }
     }
 
-    /// Removes a source's mirror.
-    pub(super) async fn erase(&self, organization: OrganizationId, repository: RepositoryId) -> std::io::Result<bool> {
-        let mirrors = self.mirrors.clone();
-        let erased = tokio::task::spawn_blocking(move || mirrors.erase(organization, repository)).await;
-        erased.unwrap_or_else(|error| Err(std::io::Error::other(error)))
-    }
-
     fn order<'a>(&'a self, url: &'a RemoteUrl, refs: &'a [String], credential: Option<Credential>) -> FetchOrder<'a> {
         FetchOrder { executable: &self.executable, url, refs, credential, limits: FetchLimits::default() }
     }
@@ -143,6 +136,12 @@ impl Remotes for RemoteAccess {
         let credential = self.credential(store, organization, repository.id).await?;
         let order = self.order(url, refs, credential);
         fetch_child::heads(&self.egress, &order).await.map_err(|error| fault(&error, 1))
+    }
+
+    async fn forget(&self, organization: OrganizationId, repository: RepositoryId) -> std::io::Result<bool> {
+        let mirrors = self.mirrors.clone();
+        let erased = tokio::task::spawn_blocking(move || mirrors.erase(organization, repository)).await;
+        erased.unwrap_or_else(|error| Err(std::io::Error::other(error)))
     }
 }
 

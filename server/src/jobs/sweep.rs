@@ -17,7 +17,7 @@ use sync_store::{
 };
 use time::{Duration, OffsetDateTime};
 
-use super::place::{HEAD, LocalSources, Place};
+use super::place::{HEAD, LocalSources, Place, WorkerFolders};
 use super::run::Fault;
 use crate::shutdown::Shutdown;
 
@@ -49,6 +49,9 @@ pub trait Remotes: Send + Sync + 'static {
         url: &RemoteUrl,
         refs: &[String],
     ) -> Result<Fetched, Fault>;
+
+    /// Removes what was brought of a source that is gone; whether nothing of it is used still.
+    async fn forget(&self, organization: OrganizationId, repository: RepositoryId) -> std::io::Result<bool>;
 }
 
 /// Looks at remotes, and keeps house.
@@ -63,6 +66,8 @@ pub struct Sweep {
     pub local: LocalSources,
     /// How often each source is looked at; none: never.
     pub every: Option<Duration>,
+    /// What this worker keeps on its disk.
+    pub folders: WorkerFolders,
 }
 
 impl Sweep {
@@ -96,6 +101,39 @@ impl Sweep {
                 && let Err(error) = self.look_at_sources(organization).await
             {
                 tracing::warn!(%error, %organization, "its remotes could not be looked at");
+            }
+        }
+        if let Err(error) = self.forget_folders().await {
+            tracing::warn!(%error, "folders of sources that are gone could not be removed");
+        }
+    }
+
+    /// Removes what is kept on this worker's disk of sources that another one erased.
+    async fn forget_folders(&self) -> Result<(), StoreError> {
+        let mut by_organization: BTreeMap<OrganizationId, Vec<RepositoryId>> = BTreeMap::new();
+        for (organization, repository) in self.folders.kept() {
+            by_organization.entry(organization).or_default().push(repository);
+        }
+        for (organization, kept) in by_organization {
+            let mut tx = self.store.begin(&Principal::service(organization, "sweep")).await?;
+            let known = tx.known_repositories(&kept).await?;
+            tx.commit().await?;
+            for gone in kept.into_iter().filter(|repository| !known.contains(repository)) {
+                self.forget_folder(organization, gone).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget_folder(&self, organization: OrganizationId, repository: RepositoryId) {
+        let cache = self.folders.erase_cache(organization, repository);
+        match (cache, self.remotes.forget(organization, repository).await) {
+            (Ok(()), Ok(true)) => {
+                tracing::info!(%organization, %repository, "what was kept of an erased source is removed")
+            }
+            (Ok(()), Ok(false)) => {}
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::warn!(%error, %organization, %repository, "what is kept of an erased source could not be removed");
             }
         }
     }

@@ -307,6 +307,16 @@ impl Tx {
         found(id, done.rows_affected())
     }
 
+    /// Which of these are registered.
+    pub async fn known_repositories(&mut self, ids: &[RepositoryId]) -> Result<Vec<RepositoryId>, StoreError> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        let known: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM sync.repositories WHERE id = ANY ($1)")
+            .bind(ids)
+            .fetch_all(self.connection())
+            .await?;
+        Ok(known.into_iter().map(RepositoryId::from_uuid).collect())
+    }
+
     /// The source whose remote has to be looked at soonest, if that is due: locked until the transaction ends, and passed
     /// over by others that look. Say with [`Tx::set_sweep_at`] when it is again.
     pub async fn source_to_sweep(&mut self, now: OffsetDateTime) -> Result<Option<Repository>, StoreError> {
