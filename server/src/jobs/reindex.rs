@@ -87,14 +87,10 @@ impl Reindex {
         }
         let place = Place::of(&run.repository, &self.local)?;
         let before = before(run, asked).await?;
-        let mut brought = match place {
-            Place::Folder(path) => {
-                Brought { path, rev: named(asked), ref_name: named(asked), committed_at: None, held: None }
-            }
-            Place::Remote(url) => run.timed("fetch", self.bring(run, &url, asked)).await?,
-        };
-        (self.told)(Told::Indexing(&run.repository.name));
-        let snapshot = run.timed("index", self.read(run, &brought, before.index.as_ref())).await?;
+        let (mut brought, mut snapshot) = self.bring_and_read(run, &place, asked, &before, wants_fresh(run)).await?;
+        if brought.held.is_some() && snapshot.as_ref().is_some_and(is_damaged) {
+            (brought, snapshot) = self.bring_and_read(run, &place, asked, &before, true).await?;
+        }
         if brought.held.take().is_some() {
             self.remotes.make_room().await;
         }
@@ -114,12 +110,30 @@ impl Reindex {
         }
     }
 
+    /// Brings the head of a ref here and has it read; nothing is read where it is as it was.
+    async fn bring_and_read(
+        &self,
+        run: &Run,
+        place: &Place,
+        asked: &str,
+        before: &Before,
+        fresh: bool,
+    ) -> Result<(Brought, Option<SnapshotFacts>), Fault> {
+        let brought = match place {
+            Place::Folder(path) => {
+                let (rev, ref_name) = (named(asked), named(asked));
+                Brought { path: path.clone(), rev, ref_name, committed_at: None, held: None }
+            }
+            Place::Remote(url) => run.timed("fetch", self.bring(run, url, asked, fresh)).await?,
+        };
+        (self.told)(Told::Indexing(&run.repository.name));
+        let snapshot = run.timed("index", self.read(run, &brought, before.index.as_ref())).await?;
+        Ok((brought, snapshot))
+    }
+
     /// Brings the head of a ref here.
-    async fn bring(&self, run: &Run, url: &RemoteUrl, asked: &str) -> Result<Brought, Fault> {
+    async fn bring(&self, run: &Run, url: &RemoteUrl, asked: &str, fresh: bool) -> Result<Brought, Fault> {
         (self.told)(Told::Fetching(url.as_str()));
-        // A mirror that cannot be read is made anew.
-        let last = run.job.result.as_ref().and_then(|result| result["code"].as_str());
-        let fresh = run.ticket.attempt > 1 && last == Some("index_failed");
         let mirrored = self.remotes.bring(run, url, asked, fresh).await?;
         if let Some(error) = &mirrored.stale {
             (self.told)(Told::LastFetch(error));
@@ -259,6 +273,17 @@ async fn before(run: &Run, asked: &str) -> Result<Before, StoreError> {
     tx.commit().await?;
     let indexed_at = refs.into_iter().filter_map(|row| Some((row.name, row.indexed_at?))).collect();
     Ok(Before { index, indexed_at })
+}
+
+/// Whether the mirror is made anew: it could not be read at the last try.
+fn wants_fresh(run: &Run) -> bool {
+    let last = run.job.result.as_ref().and_then(|result| result["code"].as_str());
+    run.ticket.attempt > 1 && last == Some("index_failed")
+}
+
+/// Whether something of a mirror could not be read that must be there.
+fn is_damaged(snapshot: &SnapshotFacts) -> bool {
+    snapshot.header.partial_reasons.iter().any(|partial| partial.reason == "unreadable")
 }
 
 /// The ref, where it is more than what `HEAD` names.

@@ -20,6 +20,9 @@ use crate::tx::{SystemTx, Tx};
 /// Two workers that take a ticket do so one after the other, so that turns are kept and no two take of one source.
 const CLAIMING: i64 = 0x5379_6e63_4a6f_6273;
 
+/// How often a ticket is looked for where the one that was found is gone by then.
+const CLAIM_TRIES: u32 = 3;
+
 /// A lease on a ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
@@ -100,35 +103,48 @@ impl SystemTx {
         now: OffsetDateTime,
     ) -> Result<Option<Ticket>, StoreError> {
         sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(CLAIMING).execute(self.connection()).await?;
-        // Tickets that another transaction ends or merges at this moment are left to it.
-        let row: Option<TicketColumns> = sqlx::query_as(
-            "WITH next AS (
-                 SELECT t.id
-                 FROM routing.job_tickets t
-                 JOIN routing.organizations o ON o.id = t.organization_id AND o.state = 'active'
+        // Of each organization its next one, by an index, whatever waits behind it; of those the one whose turn it is. A
+        // ticket that was ended or merged at this moment is looked at again.
+        let mut row: Option<TicketColumns> = None;
+        for _ in 0..CLAIM_TRIES {
+            let next: Option<Uuid> = sqlx::query_scalar(
+                "SELECT best.id
+                 FROM routing.organizations o
                  LEFT JOIN (SELECT organization_id, count(*) AS leases FROM routing.job_tickets
-                            WHERE state = 'leased' AND lease_until > $3 GROUP BY organization_id) held
-                     ON held.organization_id = t.organization_id
-                 LEFT JOIN routing.job_turns served ON served.organization_id = t.organization_id
-                 WHERE t.run_at <= $3
-                   AND CASE t.state
-                           WHEN 'leased' THEN t.lease_until <= $3
-                           ELSE NOT EXISTS (SELECT FROM routing.job_tickets running
-                                            WHERE running.serial_key = t.serial_key AND running.state = 'leased')
-                       END
-                 ORDER BY t.priority, coalesce(held.leases, 0), coalesce(served.turn, 0), t.run_at, t.id
-                 LIMIT 1
-                 FOR UPDATE OF t SKIP LOCKED)
-             UPDATE routing.job_tickets t
-             SET state = 'leased', holder = $1, lease_until = $2, attempts = t.attempts + 1
-             FROM next WHERE t.id = next.id
-             RETURNING t.id, t.organization_id, t.kind, t.holder, t.attempts, t.enqueued_at, t.run_at",
-        )
-        .bind(holder.uuid())
-        .bind(lease_until)
-        .bind(now)
-        .fetch_optional(self.connection())
-        .await?;
+                            WHERE state = 'leased' AND lease_until > $1 GROUP BY organization_id) held
+                     ON held.organization_id = o.id
+                 LEFT JOIN routing.job_turns served ON served.organization_id = o.id
+                 CROSS JOIN LATERAL (
+                     SELECT t.id, t.priority, t.run_at FROM routing.job_tickets t
+                     WHERE t.organization_id = o.id AND t.run_at <= $1
+                       AND CASE t.state
+                               WHEN 'leased' THEN t.lease_until <= $1
+                               ELSE NOT EXISTS (SELECT FROM routing.job_tickets running
+                                                WHERE running.serial_key = t.serial_key AND running.state = 'leased')
+                           END
+                     ORDER BY t.priority, t.run_at, t.id LIMIT 1) best
+                 WHERE o.state = 'active'
+                 ORDER BY best.priority, coalesce(held.leases, 0), coalesce(served.turn, 0), best.run_at, best.id LIMIT 1",
+            )
+            .bind(now)
+            .fetch_optional(self.connection())
+            .await?;
+            let Some(next) = next else { return Ok(None) };
+            row = sqlx::query_as(
+                "UPDATE routing.job_tickets SET state = 'leased', holder = $2, lease_until = $3, attempts = attempts + 1
+                 WHERE id = $1 AND run_at <= $4 AND (state = 'waiting' OR lease_until <= $4)
+                 RETURNING id, organization_id, kind, holder, attempts, enqueued_at, run_at",
+            )
+            .bind(next)
+            .bind(holder.uuid())
+            .bind(lease_until)
+            .bind(now)
+            .fetch_optional(self.connection())
+            .await?;
+            if row.is_some() {
+                break;
+            }
+        }
         let Some(ticket) = row.map(TicketColumns::read).transpose()? else { return Ok(None) };
         sqlx::query(
             "INSERT INTO routing.job_turns (organization_id, turn)
