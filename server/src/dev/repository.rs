@@ -109,8 +109,11 @@ impl Start<'_> {
         if ended.state != JobState::Done {
             if registered.is_new {
                 tx.erase_source(registered.id, None).await?;
-                tx.commit().await?;
+            } else {
+                // Whoever is told now starts again: no later start tries it beside what it was started for.
+                tx.cancel_job(job, self.clock.now()).await?;
             }
+            tx.commit().await?;
             return Err(failed(ended));
         }
         // What was asked for by its name is what answers.

@@ -69,7 +69,11 @@ async fn join_repository(
     now: OffsetDateTime,
 ) -> Result<(), StoreError> {
     let mut tx = store.begin_write(principal).await?;
-    tx.lock_repository(repository).await?;
+    match tx.lock_repository(repository).await {
+        // It was erased since it was listed.
+        Err(StoreError::NotFound(_)) => return Ok(()),
+        locked => locked?,
+    }
     for index in tx.current_indexes(repository).await? {
         if findings::are_stale(&mut tx, &index).await? {
             findings::replace(&mut tx, &index, now).await?;
