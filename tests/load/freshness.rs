@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sync_core::clock::Clock as _;
 use sync_core::ids::{JobId, OrganizationId, RepositoryId};
 use sync_core::principal::Principal;
 use sync_server::clock::SystemClock;
@@ -76,17 +77,18 @@ impl Bench {
     }
 
     async fn push(&self, principal: &Principal, repository: RepositoryId) -> JobId {
+        let now = SystemClock.now();
         let mut tx = self.store.begin_change(principal).await.unwrap();
         let new = NewJob {
-            id: JobId::at(NOW),
+            id: JobId::at(now),
             repository,
             kind: JobKind::Reindex,
             ref_name: None,
             cause: JobCause::Webhook,
             payload: &Value::Null,
-            run_at: time::OffsetDateTime::UNIX_EPOCH,
+            run_at: now,
         };
-        let job = tx.enqueue(&new, NOW).await.unwrap();
+        let job = tx.enqueue(&new, now).await.unwrap();
         tx.commit().await.unwrap();
         job.id
     }

@@ -222,9 +222,9 @@ impl Tx {
         .await?;
         let id = JobId::from_uuid(id);
         if merged {
-            self.merge_job(id, job).await?
+            self.merge_job(id, job).await?;
         } else {
-            self.insert_job(job, ref_name, now).await?
+            self.insert_job(job, ref_name, now).await?;
         }
         sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(self.connection()).await?;
         Ok(Enqueued { id, merged })
