@@ -2,9 +2,11 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
+mod burst;
 mod cost;
 mod freshness;
 mod sealed;
+mod timing;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -15,3 +15,4 @@ mod load;
 mod mcp;
 mod store;
 mod surface_rules;
+mod webhooks;

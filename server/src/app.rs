@@ -20,7 +20,9 @@ use crate::identity::advertised::Advertised;
 use crate::identity::issuers::Issuers;
 use crate::identity::plans::Plans;
 use crate::keys::Keys;
+use crate::secrets::KeyRing;
 use crate::usage::Usage;
+use crate::webhooks::tally::Tally;
 
 /// The service, ready to be served.
 pub struct App {
@@ -42,12 +44,16 @@ pub struct App {
     pub answers: Arc<dyn Answers>,
     /// Seals page cursors.
     pub cursors: CursorKey,
+    /// Encrypts and opens stored secrets.
+    pub secrets: KeyRing,
     /// Names under which the service may be addressed.
     pub names: Names,
     /// Refusals of no organization.
     pub refusals: Refusals,
     /// How much may be asked.
     pub limits: Limits,
+    /// Deliveries of forges.
+    pub deliveries: Tally,
     /// What each organization's plan allows.
     pub plans: Plans,
     /// How much each organization uses.
@@ -99,9 +105,11 @@ impl App {
             answers: answers(auditor.clone(), keys.cursors()),
             authenticator: Authenticator::new(store.clone(), clock.clone(), issuers),
             cursors: keys.cursors(),
+            secrets: config.key_ring()?,
             names: Names::of(&config),
             refusals: Refusals::new(clock.clone()),
             limits: Limits::new(clock.clone(), config.quotas()),
+            deliveries: Tally::new(clock.clone()),
             plans: Plans::new(store.clone(), clock.clone()),
             usage: Usage::new(clock.clone()),
             work: TaskTracker::new(),

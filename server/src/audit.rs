@@ -180,6 +180,23 @@ enum Door {
     Change,
 }
 
+/// Requests that ended alike, counted.
+#[derive(Debug, Clone, Copy)]
+pub struct Tallied {
+    /// How they came in.
+    pub protocol: Protocol,
+    /// What was asked.
+    pub action: &'static str,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// Why they did not end well.
+    pub code: Option<&'static str>,
+    /// How many.
+    pub count: u64,
+    /// Which repository they were about.
+    pub about: Option<RepositoryId>,
+}
+
 /// The audit row could not be committed, so that nothing may be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unrecorded;
@@ -301,31 +318,43 @@ impl Auditor {
         self.commit(asker, &event).await
     }
 
-    /// Writes down how many requests of a principal were refused unasked, which had no row of their own.
-    pub async fn counted(
+    /// Writes down as one row how many requests ended alike that had no row of their own.
+    pub async fn tallied(
         &self,
         principal: &Arc<Principal>,
-        protocol: Protocol,
-        action: &'static str,
-        code: &'static str,
-        count: u64,
+        tallied: &Tallied,
         request_id: RequestId,
     ) -> Result<(), Unrecorded> {
         let asker = Asker {
             principal: principal.clone(),
             request_id,
-            protocol,
-            door: action,
+            protocol: tallied.protocol,
+            door: tallied.action,
             began: Instant::now(),
             client_ip: None,
             pinned_repository: None,
             ledger: AuditLedger::default(),
         };
         let mut event = self.event(&asker, None, None);
-        event.outcome = Some(Outcome::Refused);
-        event.code = Some(code.to_owned());
-        event.rows = Some(count);
+        event.outcome = Some(tallied.outcome);
+        event.code = tallied.code.map(str::to_owned);
+        event.rows = Some(tallied.count);
+        event.repository = match tallied.about {
+            Some(id) => self.name_of(&asker, id).await.map(|name| (id, name)),
+            None => None,
+        };
         self.commit(&asker, &event).await
+    }
+
+    /// What a repository is called; nothing where it is gone, or cannot be asked about.
+    async fn name_of(&self, asker: &Asker, id: RepositoryId) -> Option<String> {
+        let found = async {
+            let mut tx = self.store.begin(&asker.principal).await?;
+            let found = tx.repository(id).await?;
+            tx.commit().await?;
+            Ok::<_, StoreError>(found)
+        };
+        found.await.ok().flatten().map(|repository| repository.name)
     }
 
     async fn attempt<T, E, F>(

@@ -9,6 +9,7 @@ mod migrate;
 mod openapi;
 mod secrets;
 mod serve;
+mod trigger;
 mod worker;
 
 use std::io::Write as _;
@@ -80,6 +81,12 @@ enum Command {
     /// Manage the issuers of JSON Web Tokens that an organization trusts.
     #[command(subcommand)]
     Issuer(admin::IssuerCommand),
+    /// Manage sources: repositories that follow their code.
+    #[command(subcommand)]
+    Source(admin::SourceCommand),
+    /// Send a running server what a forge would send.
+    #[command(subcommand)]
+    Trigger(trigger::TriggerCommand),
     /// Look at the audit log.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -241,6 +248,8 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Grant(command) => runtime()?.block_on(admin::grant(&command, &load()?))?,
         Command::Token(command) => runtime()?.block_on(admin::token(&command, &load()?))?,
         Command::Issuer(command) => runtime()?.block_on(admin::issuer(&command, &load()?))?,
+        Command::Source(command) => runtime()?.block_on(admin::source(&command, &load()?))?,
+        Command::Trigger(command) => runtime()?.block_on(trigger::run(&command, std::env::var("SYNC_TOKEN").ok()))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(&command, &load()?)),
         Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
         Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, environment)?)?,

@@ -19,6 +19,7 @@ use values::{optional_address, optional_path, optional_secret, optional_url};
 
 use crate::http::limits::Quotas;
 use crate::identity::issuers;
+use crate::secrets::KeyRing;
 
 /// The reference: every key with its default and what it means.
 pub const REFERENCE: &str = include_str!("../../deploy/syncd.toml");
@@ -219,6 +220,15 @@ impl Config {
     /// The bytes that keys are derived from.
     pub fn secret_key(&self) -> Result<&[u8], ConfigError> {
         required(self.secret_key.as_ref(), "secret_key", "SYNC_SECRET_KEY").map(str::as_bytes)
+    }
+
+    /// The keys that stored secrets are encrypted with.
+    pub fn key_ring(&self) -> Result<KeyRing, ConfigError> {
+        KeyRing::derive(self.secret_key()?, self.previous_secret_keys()).map_err(|error| ConfigError::Bad {
+            key: "secret_key".to_owned(),
+            origin: "configuration".to_owned(),
+            reason: error.to_string(),
+        })
     }
 
     /// The text of `syncd config print`: what is in force, secrets hidden.

@@ -44,6 +44,8 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: Shutdown) -> 
     if tokio::time::timeout(crate::audit::TOTAL_BUDGET * 2, app.work.wait()).await.is_err() {
         tracing::warn!("work was still under way when the process ended");
     }
+    // Deliveries were taken until now.
+    app.deliveries.flush(&app.store, &app.auditor, true).await;
     if flusher.await.is_err() {
         tracing::warn!("the counters of refusals and of use ended early");
     }
@@ -59,6 +61,7 @@ async fn flush_counts(app: Arc<App>, shutdown: Shutdown) {
         app.refusals.flush(&app.store).await;
         app.limits.throttled.flush(&app.auditor).await;
         app.usage.flush(&app.store).await;
+        app.deliveries.flush(&app.store, &app.auditor, false).await;
         if ending {
             return;
         }

@@ -19,4 +19,6 @@ pub mod mcp;
 pub mod postgres;
 pub mod secrets;
 pub mod shutdown;
+pub mod sources;
 pub mod usage;
+pub mod webhooks;

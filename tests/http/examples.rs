@@ -2,7 +2,7 @@
 //! there, so that none lands without being part of it.
 
 use serde_json::{Value, json};
-use sync_core::ids::{EventId, IssuerId, PrincipalId, RepositoryId, TokenId};
+use sync_core::ids::{EventId, IssuerId, JobId, PrincipalId, RepositoryId, TokenId};
 use sync_core::policy::Operation;
 
 /// Things that a request can name: one organization's, or nobody's.
@@ -15,6 +15,7 @@ pub(super) struct Things {
     /// Its name, of the same length everywhere.
     pub(super) repository_name: &'static str,
     pub(super) event: EventId,
+    pub(super) job: JobId,
 }
 
 /// One request.
@@ -41,7 +42,7 @@ pub(super) fn of(operation: Operation, things: &Things) -> Example {
 }
 
 fn rest(operation: Operation, things: &Things) -> Example {
-    let Things { principal, token, issuer, repository, event, .. } = things;
+    let Things { principal, token, issuer, repository, event, job, .. } = things;
     let (method, path, body, status, names_things) = match operation.name() {
         "rest.get_organization" => ("GET", "/v1/organization".to_owned(), None, 200, false),
         "rest.change_organization" => {
@@ -78,6 +79,34 @@ fn rest(operation: Operation, things: &Things) -> Example {
         "rest.export_audit_log" => ("GET", "/v1/audit/export".to_owned(), None, 200, false),
         // Nothing is sealed yet, so that nothing can be proven of one's own rows either.
         "rest.prove_audit_event" => ("GET", format!("/v1/audit/proof?event={event}"), None, 404, true),
+        "rest.get_provider" => ("GET", "/v1/provider".to_owned(), None, 200, false),
+        "rest.list_sources" => ("GET", "/v1/sources".to_owned(), None, 200, false),
+        "rest.register_source" => {
+            let address = format!("https://git.example/{}", principal.uuid().simple());
+            let body = json!({ "clone_url": address, "consent": { "egress": true } });
+            ("POST", "/v1/sources".to_owned(), Some(body), 201, false)
+        }
+        "rest.get_source" => ("GET", format!("/v1/sources/{repository}"), None, 200, true),
+        "rest.change_source" => {
+            ("PATCH", format!("/v1/sources/{repository}"), Some(json!({ "tracked_refs": ["release/*"] })), 200, true)
+        }
+        "rest.refresh_source" => ("POST", format!("/v1/sources/{repository}/refresh"), Some(json!({})), 202, true),
+        "rest.put_consent" => {
+            ("PUT", format!("/v1/sources/{repository}/consent"), Some(json!({ "egress": true })), 200, true)
+        }
+        "rest.put_credential" => {
+            ("PUT", format!("/v1/sources/{repository}/credential"), Some(json!({ "secret": "matrix" })), 200, true)
+        }
+        "rest.delete_credential" => ("DELETE", format!("/v1/sources/{repository}/credential"), None, 204, true),
+        "rest.put_webhook" => {
+            ("POST", format!("/v1/sources/{repository}/webhook"), Some(json!({ "provider": "github" })), 201, true)
+        }
+        "rest.delete_webhook" => ("DELETE", format!("/v1/sources/{repository}/webhook"), None, 204, true),
+        // Declined whatever it names.
+        "rest.add_documents" => ("POST", format!("/v1/sources/{repository}/documents"), None, 501, false),
+        "rest.get_job" => ("GET", format!("/v1/jobs/{job}"), None, 200, true),
+        "rest.cancel_job" => ("POST", format!("/v1/jobs/{job}/cancel"), None, 200, true),
+        "rest.delete_source" => ("DELETE", format!("/v1/sources/{repository}"), None, 202, true),
         other => panic!("{other} is in core/src/policy.rs and has no example in tests/http/examples.rs; add one"),
     };
     let outcome = match operation.name() {

@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sync_core::ids::{EventId, IssuerId, PrincipalId, RepositoryId, TokenId};
+use sync_core::ids::{EventId, IssuerId, JobId, PrincipalId, RepositoryId, TokenId};
 use sync_core::policy::{About, Operation};
 use sync_core::principal::{Principal, PrincipalKind, Readable, Role, Scope};
 use sync_server::answers::tools;
-use sync_store::{IssuerRow, NewMember, NewRepository, NewToken};
+use sync_store::{IssuerRow, JobCause, JobKind, NewJob, NewMember, NewRepository, NewToken};
 use sync_tests::service::{Reply, TestService, audit_log};
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations};
 use time::Duration;
@@ -144,7 +144,11 @@ impl Matrix {
         let strange = Things { repository: foreign, repository_name: FOREIGN, ..mine.clone() };
         let absent = Things { repository: RepositoryId::at(NOW), repository_name: NOBODYS, ..mine.clone() };
         if operation.about() == About::Repository {
-            self.same(operation, &admin, &strange, &absent).await;
+            // A job names its source itself.
+            if !operation.name().contains("_job") {
+                self.same(operation, &admin, &strange, &absent).await;
+            }
+            let absent = Things { job: JobId::at(NOW), ..absent };
             let outsider = self.member(Role::Owner, false).await;
             let token = self.token(&outsider, &Scope::ALL).await.1;
             self.same(operation, &token, &mine, &absent).await;
@@ -269,9 +273,11 @@ impl Matrix {
 
     async fn repository(&self, of: &Canary, name: &str) -> RepositoryId {
         let id = RepositoryId::at(NOW);
-        let new = NewRepository { id, name, provider: None, clone_url: None, default_branch: "main" };
+        let address = format!("https://git.example/{name}");
+        let new = NewRepository { id, name, provider: None, clone_url: Some(&address), default_branch: "main" };
         let mut tx = self.database.store.begin_write(&of.principal).await.unwrap();
         tx.register_repository(&new, NOW).await.unwrap();
+        tx.set_egress_consent(id, Some(of.canary), NOW).await.unwrap();
         tx.commit().await.unwrap();
         id
     }
@@ -317,7 +323,19 @@ impl Matrix {
             tx.create_issuer(&row).await.unwrap();
         }
         tx.commit().await.unwrap();
-        Things { principal, token, issuer, repository, repository_name, event: EventId::at(NOW) }
+        let asked = NewJob {
+            id: JobId::at(NOW),
+            repository,
+            kind: JobKind::Reindex,
+            ref_name: Some(&name),
+            cause: JobCause::Person,
+            payload: &Value::Null,
+            run_at: NOW,
+        };
+        let mut tx = self.database.store.begin_change(&of.principal).await.unwrap();
+        let job = if operation.name().contains("_job") { tx.enqueue(&asked, NOW).await.unwrap().id } else { asked.id };
+        tx.commit().await.unwrap();
+        Things { principal, token, issuer, repository, repository_name, event: EventId::at(NOW), job }
     }
 }
 
@@ -340,6 +358,7 @@ fn nobodys() -> Things {
         repository: RepositoryId::at(NOW),
         repository_name: NOBODYS,
         event: EventId::at(NOW),
+        job: JobId::at(NOW),
     }
 }
 

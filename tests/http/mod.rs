@@ -17,4 +17,5 @@ mod limits;
 mod malformed;
 mod matrix;
 mod rest;
+mod sources;
 mod surface;

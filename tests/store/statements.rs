@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 use sync_core::change::{ChangeKind, Severity};
 use sync_core::graph::Context;
 use sync_core::ids::{
-    ChangeId, EventId, FindingId, IssuerId, JobId, LeaseId, OrganizationId, PrincipalId, RequestId, TokenId,
+    ChangeId, EventId, FindingId, IssuerId, JobId, LeaseId, OrganizationId, PrincipalId, RequestId, TokenId, WebhookId,
 };
 use sync_core::join::{Finding, Window};
 use sync_core::principal::{Principal, PrincipalKind, Role, Scope};
@@ -18,9 +18,9 @@ use sync_core::rung::{BindingSource, Rung};
 use sync_core::seal::RowKind;
 use sync_server::audit::seal_key::SealKeys;
 use sync_store::{
-    AuditEvent, AuditFilter, AuditOrder, CallSiteFilter, FindingFilter, GrantFilter, IssuerRow, JobCause, JobKind,
-    JobProblem, JobReport, JoinedFeed, Maintenance, MemberChange, NewJob, NewMember, NewToken, Outcome, Plan, Protocol,
-    RefOrigin, RememberedAnswer, RepositoryState, SealedSecret, SecretPurpose, SourceSettings, Store, Ticket,
+    AuditEvent, AuditFilter, AuditOrder, CallSiteFilter, FindingFilter, Forge, GrantFilter, IssuerRow, JobCause,
+    JobKind, JobProblem, JobReport, JoinedFeed, Maintenance, MemberChange, NewJob, NewMember, NewToken, Outcome, Plan,
+    Protocol, RefOrigin, RememberedAnswer, RepositoryState, SealedSecret, SecretPurpose, SourceSettings, Store, Ticket,
 };
 
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations, facts, with_database};
@@ -37,6 +37,7 @@ struct Known {
     finding: FindingId,
     key: [u8; 32],
     path: String,
+    webhook: WebhookId,
     /// Of a job that runs.
     ticket: Option<Ticket>,
     event: EventId,
@@ -135,6 +136,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
         finding: FindingId::of(&[&path, who.canary]),
         key: [who.canary.len().to_le_bytes()[0]; 32],
         path,
+        webhook: WebhookId::at(NOW),
         ticket: None,
         event: EventId::at(NOW),
         xid: 0,
@@ -182,19 +184,14 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     let ended = tx.enqueue(&known.job(&known.text("ended")), NOW).await.unwrap();
     tx.cancel_job(ended.id, NOW).await.unwrap();
     tx.enqueue(&known.job(&known.text("runs")), NOW).await.unwrap();
+    tx.put_webhook(known.webhook, known.who.repository, Forge::Github, None, NOW).await.unwrap();
+    tx.remember_delivery(known.webhook, &known.key, ended.id, NOW).await.unwrap();
+    tx.keep_ref(known.who.repository, &known.text("branch"), RefOrigin::Tracked, None).await.unwrap();
     tx.commit().await.unwrap();
     let mut queue = store.system("test").await.unwrap();
     known.ticket = queue.claim(LeaseId::at(NOW), NOW + Duration::HOUR, NOW).await.unwrap();
     queue.commit().await.unwrap();
     let mut superuser = database.superuser().await;
-    for delivery in [
-        "INSERT INTO sync.webhook_endpoints (organization_id, id, repository_id, provider, created_at) VALUES ($1, $2, $2, 'github', $3)",
-        "INSERT INTO sync.webhook_deliveries (organization_id, endpoint_id, delivery_key, job_id, received_at)
-         VALUES ($1, $2, decode(repeat('00', 32), 'hex'), $2, $3)",
-    ] {
-        let query = sqlx::query(delivery).bind(principal.organization.uuid()).bind(known.who.repository.uuid());
-        query.bind(NOW).execute(&mut superuser).await.unwrap();
-    }
     let xid: String =
         sqlx::query_scalar("SELECT max(xid::text::numeric)::text FROM sync.audit_events WHERE organization_id = $1")
             .bind(principal.organization.uuid())
@@ -354,8 +351,18 @@ probes! {
     Tx set_sweep_at(tx, of) => tx.set_sweep_at(of.who.repository, NOW);
     Tx forget_deliveries(tx, of) => tx.forget_deliveries(NOW + Duration::DAY, 9);
     Tx refs(tx, of) => tx.refs(of.who.repository);
+    Tx expire_ref(tx, of) => tx.expire_ref(of.who.repository, &of.text("branch"), NOW - Duration::HOUR);
     Tx keep_ref(tx, of) => tx.keep_ref(of.who.repository, "main", RefOrigin::Requested, Some(NOW));
     Tx set_committed_at(tx, of) => tx.set_committed_at(of.who.repository, "main", Some(NOW));
+    Tx secret_changed_at(tx, of) => tx.secret_changed_at(SecretPurpose::WebhookSecret, &of.text("secret"));
+    Tx webhook_of(tx, of) => tx.webhook_of(of.who.repository);
+    Tx put_webhook(tx, of) => tx.put_webhook(of.webhook, of.who.repository, Forge::Gitea, None, NOW);
+    Tx forget_webhook(tx, of) => tx.forget_webhook(of.who.repository);
+    Tx lock_webhook(tx, of) => tx.lock_webhook(of.webhook);
+    Tx webhook_delivery(tx, of) => tx.webhook_delivery(of.webhook, &of.key);
+    Tx remember_delivery(tx, of) => tx.remember_delivery(of.webhook, &[7; 32], of.ticket().id, NOW);
+    Tx note_delivery(tx, of) => tx.note_delivery(of.webhook, "push", None, NOW);
+    Tx note_refused_delivery(tx, of) => tx.note_refused_delivery(of.webhook, "wrong");
     Tx set_default_branch(tx, of) => tx.set_default_branch(of.who.repository, "trunk");
     Tx seals_after(tx, of) => tx.seals_after(0, 9);
     Tx last_seal(tx, of) => tx.last_seal();
@@ -375,6 +382,7 @@ probes! {
     AuthTx member_by_identity(tx, of) => tx.member_by_identity(&of.identity(), "ada");
     AuthTx plan(tx, of) => tx.plan();
     AuthTx token(tx, of) => tx.token(of.token);
+    AuthTx webhook(tx, of) => tx.webhook(of.webhook);
     AuthTx touch_token(tx, of) => tx.touch_token(of.token, NOW);
 }
 
@@ -527,8 +535,14 @@ fn without_the_fences_every_one_of_them_would_reach_over() {
                 blind.push(*probe);
             }
         }
-        // What these write refers to a member or a repository of its own organization, with or without fences.
-        let by_reference = [("Tx", "grant"), ("Tx", "set_head_commit"), ("Tx", "keep_ref")];
+        // What these write refers to a member, a repository or an endpoint of its own organization, with or without fences.
+        let by_reference = [
+            ("Tx", "grant"),
+            ("Tx", "set_head_commit"),
+            ("Tx", "keep_ref"),
+            ("Tx", "put_webhook"),
+            ("Tx", "remember_delivery"),
+        ];
         assert_eq!(blind, by_reference, "a probe that does the same with and without the fences proves nothing");
     });
 }

@@ -102,6 +102,7 @@ uuid_id!(EventId, "evt", "audit event");
 uuid_id!(RequestId, "req", "request");
 uuid_id!(JobId, "job", "job");
 uuid_id!(LeaseId, "lse", "lease of a job");
+uuid_id!(WebhookId, "whk", "webhook endpoint");
 
 fn uuid_v7(now: OffsetDateTime) -> Uuid {
     let seconds = u64::try_from(now.unix_timestamp()).unwrap_or(0);

@@ -132,6 +132,38 @@ policy! {
     DeleteIssuer = "rest.delete_issuer", [Admin], Organization;
     /// What was used, and what the plan allows.
     GetUsage = "rest.get_usage", [GraphRead | SourcesWrite | AuditRead | Admin], Organization;
+
+    // REST, the provider group.
+    /// What this provider of code intelligence can do.
+    GetProvider = "rest.get_provider", [GraphRead | SourcesWrite | AuditRead | Admin], Everyone;
+    /// Which sources there are.
+    ListSources = "rest.list_sources", [GraphRead | SourcesWrite], Repository;
+    /// Registers a source.
+    RegisterSource = "rest.register_source", [SourcesWrite], Organization;
+    /// How a source is.
+    GetSource = "rest.get_source", [GraphRead | SourcesWrite], Repository;
+    /// Changes what is followed of a source.
+    ChangeSource = "rest.change_source", [SourcesWrite], Repository;
+    /// Brings a ref of a source up to date.
+    RefreshSource = "rest.refresh_source", [SourcesWrite], Repository;
+    /// Allows to fetch a source's code, or takes that back.
+    PutConsent = "rest.put_consent", [SourcesWrite], Repository;
+    /// Stores what a source is fetched with.
+    PutCredential = "rest.put_credential", [SourcesWrite], Repository;
+    /// Forgets what a source is fetched with.
+    DeleteCredential = "rest.delete_credential", [SourcesWrite], Repository;
+    /// Makes the endpoint of a source's webhook, or another secret for it.
+    PutWebhook = "rest.put_webhook", [SourcesWrite], Repository;
+    /// Forgets the endpoint of a source's webhook.
+    DeleteWebhook = "rest.delete_webhook", [SourcesWrite], Repository;
+    /// Declined: this provider reads repositories and takes no single documents.
+    AddDocuments = "rest.add_documents", [SourcesWrite], Everyone;
+    /// What a job is doing.
+    GetJob = "rest.get_job", [GraphRead | SourcesWrite], Repository;
+    /// Takes a job back.
+    CancelJob = "rest.cancel_job", [SourcesWrite], Repository;
+    /// Erases a source with all that is known of it.
+    DeleteSource = "rest.delete_source", [SourcesWrite], Repository;
 }
 
 impl Operation {
@@ -153,6 +185,22 @@ impl Operation {
         of_question().or_else(|| Self::named(door)).unwrap_or(Self::Mcp)
     }
 
+    /// Whether it settles something about a source that outlasts the call: what is fetched, with what, on whose word. A
+    /// member with the role ingest, whose token lies in a pipeline, sends what is new and settles nothing.
+    pub const fn settles(self) -> bool {
+        matches!(
+            self,
+            Self::RegisterSource
+                | Self::ChangeSource
+                | Self::PutConsent
+                | Self::PutCredential
+                | Self::DeleteCredential
+                | Self::PutWebhook
+                | Self::DeleteWebhook
+                | Self::DeleteSource
+        )
+    }
+
     /// The operationId of a REST operation; nothing for one of MCP.
     pub fn rest_id(self) -> Option<&'static str> {
         self.name().strip_prefix("rest.")
@@ -166,13 +214,15 @@ pub enum Denied {
     Scope(Scope),
     /// The credential has the scope, but no credential of a member with this role may use it.
     Role(Role, Scope),
+    /// The scope would do, but not for a member with this role: it settles nothing.
+    Settles(Role, Scope),
 }
 
 impl Denied {
     /// The scope that is missing, or may not be used.
     pub const fn scope(self) -> Scope {
         match self {
-            Self::Scope(scope) | Self::Role(_, scope) => scope,
+            Self::Scope(scope) | Self::Role(_, scope) | Self::Settles(_, scope) => scope,
         }
     }
 }
@@ -182,6 +232,7 @@ impl fmt::Display for Denied {
         match self {
             Self::Scope(scope) => write!(f, "the credential lacks the scope {scope}"),
             Self::Role(role, scope) => write!(f, "a member with the role {role} may not use the scope {scope}"),
+            Self::Settles(role, _) => write!(f, "a member with the role {role} sends what is new and settles nothing"),
         }
     }
 }
@@ -189,8 +240,9 @@ impl fmt::Display for Denied {
 /// Whether the principal may ask this at all. Which rows it then sees is row security's and the grants' part.
 pub fn decide(principal: &Principal, operation: Operation) -> Result<(), Denied> {
     let scopes = operation.scopes();
-    if scopes.iter().any(|scope| principal.has(*scope)) {
-        return Ok(());
+    if let Some(scope) = scopes.iter().copied().find(|scope| principal.has(*scope)) {
+        let may_not = principal.role == Role::Ingest && operation.settles();
+        return if may_not { Err(Denied::Settles(principal.role, scope)) } else { Ok(()) };
     }
     let unused = scopes.iter().copied().find(|scope| principal.scopes.contains(scope));
     match (unused, scopes) {
@@ -237,6 +289,19 @@ mod tests {
         let told = decide(&with(Role::Auditor, &[Scope::GraphRead]), Operation::McpRepositories).unwrap_err();
         assert_eq!(told, Denied::Role(Role::Auditor, Scope::GraphRead));
         assert!(told.to_string().contains("auditor"));
+    }
+
+    #[test]
+    fn who_sends_only_settles_nothing() {
+        let pipeline = with(Role::Ingest, &Scope::ALL);
+        for operation in [Operation::DeleteSource, Operation::PutConsent, Operation::RegisterSource] {
+            let told = decide(&pipeline, operation).unwrap_err();
+            assert_eq!(told, Denied::Settles(Role::Ingest, Scope::SourcesWrite));
+            assert!(told.to_string().contains("ingest"));
+            assert_eq!(decide(&with(Role::Member, &[Scope::SourcesWrite]), operation), Ok(()));
+        }
+        assert_eq!(decide(&pipeline, Operation::RefreshSource), Ok(()));
+        assert_eq!(decide(&pipeline, Operation::GetJob), Ok(()));
     }
 
     #[test]

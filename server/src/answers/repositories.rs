@@ -61,7 +61,7 @@ pub struct RepositoryRow {
     pub commit: Option<String>,
     /// When that commit was last stored or confirmed.
     pub indexed_at: Option<String>,
-    /// What indexing is doing: `registered`, `indexing`, `indexed`, `gated` or `failed`.
+    /// What indexing is doing: `registered`, `indexing`, `indexed`, `gated`, `failed` or `deleting`.
     pub state: String,
     /// Why, where that needs saying.
     pub state_reason: Option<String>,
@@ -73,6 +73,27 @@ pub struct RepositoryRow {
     pub counts: Option<IndexCounts>,
     /// Whether an index is made by itself: `on`, `off` or `auto`.
     pub gate: Option<String>,
+    /// The last job that was asked for, as far as it is not known from the index.
+    pub job: Option<JobLine>,
+}
+
+/// What was asked to be done to a repository last, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct JobLine {
+    /// Its id.
+    pub id: String,
+    /// `reindex` or `erase`.
+    pub kind: String,
+    /// Which ref.
+    pub r#ref: Option<String>,
+    /// `queued`, `running`, `done`, `dead` or `cancelled`.
+    pub state: String,
+    /// Runs that were begun.
+    pub attempts: u32,
+    /// Why the last run did not end well.
+    pub reason: Option<String>,
+    /// What to do about it.
+    pub next_step: Option<String>,
 }
 
 /// One reason for which an index is partial.

@@ -5,12 +5,14 @@ mod grants;
 mod issuers;
 mod members;
 mod organizations;
+mod sources;
 mod tokens;
 
 pub(super) use grants::{GrantCommand, grant};
 pub(super) use issuers::{IssuerCommand, issuer};
 pub(super) use members::{MemberCommand, member};
 pub(super) use organizations::{OrganizationCommand, organization};
+pub(super) use sources::{SourceCommand, source};
 pub(super) use tokens::{TokenCommand, token};
 
 use serde_json::Value;

@@ -65,6 +65,12 @@ pub fn denied(metadata: &str, denied: Denied) -> Problem {
             "Ask an owner or admin of the organization for another role, or use another member's credential."
                 .to_owned(),
         ),
+        Denied::Settles(role, _) => (
+            format!(
+                "The credential's member has the role {role}, which sends what is new and settles nothing of a source."
+            ),
+            "Use a credential of a member, an admin or an owner for this.".to_owned(),
+        ),
     };
     let value = format!(r#"Bearer resource_metadata="{metadata}", scope="{scope}", error="insufficient_scope""#);
     Problem::new(StatusCode::FORBIDDEN, "forbidden", detail, next_step).with_header(header::WWW_AUTHENTICATE, value)

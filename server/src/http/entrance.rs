@@ -152,6 +152,11 @@ impl Entrance {
         }
     }
 
+    /// The peer's address, or the one that a trusted proxy reported.
+    pub fn client_ip(&self) -> Option<IpAddr> {
+        self.client_ip
+    }
+
     /// Tells the principal how it stands with its limits.
     pub fn stamped(&self, mut response: Response) -> Response {
         if let Some(standings) = &self.standings {

@@ -16,7 +16,7 @@ use axum::response::Response;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest as _, Sha256};
 use sync_core::clock::Clock;
-use sync_core::ids::{OrganizationId, PrincipalId};
+use sync_core::ids::{OrganizationId, PrincipalId, WebhookId};
 use sync_core::principal::Principal;
 use time::{Duration, OffsetDateTime};
 
@@ -30,6 +30,13 @@ const MOST_KEYS: usize = 50_000;
 
 /// The most credentials that are known by their hash.
 const MOST_CREDENTIALS: usize = 20_000;
+
+/// Deliveries a minute of one webhook endpoint: far more than a forge sends of one repository.
+const DELIVERIES: u32 = 12_000;
+
+/// Deliveries a minute from one address prefix that are not accepted. Forges send those of all their users from few
+/// addresses, so that it takes more than one who set up a wrong secret.
+const STRANGE_DELIVERIES: u32 = 6_000;
 
 /// How long a credential is known after it was last accepted.
 const KNOWN_FOR: Duration = Duration::minutes(10);
@@ -55,6 +62,8 @@ pub struct Limits {
     principals: Buckets<(OrganizationId, PrincipalId)>,
     organizations: Buckets<OrganizationId>,
     strangers: Buckets<String>,
+    deliveries: Buckets<(OrganizationId, WebhookId)>,
+    strange_deliveries: Buckets<String>,
     known: Mutex<HashMap<[u8; 32], Known>>,
     /// Refused requests that are still to be written down.
     pub throttled: Throttled,
@@ -109,6 +118,8 @@ impl Limits {
             principals: Buckets::new(MOST_KEYS),
             organizations: Buckets::new(MOST_KEYS),
             strangers: Buckets::new(MOST_KEYS),
+            deliveries: Buckets::new(MOST_KEYS),
+            strange_deliveries: Buckets::new(MOST_KEYS),
             known: Mutex::default(),
         }
     }
@@ -158,6 +169,29 @@ impl Limits {
     /// Counts a credential from that address that was not accepted.
     pub fn not_accepted(&self, address: Option<IpAddr>) {
         self.strangers.spend(&place(address), self.quotas.strangers, self.clock.now());
+    }
+
+    /// Counts a delivery with a good signature.
+    pub fn delivery(&self, organization: OrganizationId, endpoint: WebhookId) -> Result<(), TooMany> {
+        let standing = self.deliveries.spend(&(organization, endpoint), DELIVERIES, self.clock.now());
+        match standing.retry_after_s {
+            None => Ok(()),
+            Some(retry_after_s) => Err(TooMany { retry_after_s, whose: "webhook", quota: standing.quota }),
+        }
+    }
+
+    /// Whether a delivery from that address is looked at.
+    pub fn strange_delivery(&self, address: Option<IpAddr>) -> Result<(), TooMany> {
+        let standing = self.strange_deliveries.peek(&place(address), STRANGE_DELIVERIES, self.clock.now());
+        match standing.retry_after_s {
+            None => Ok(()),
+            Some(retry_after_s) => Err(TooMany { retry_after_s, whose: "address", quota: standing.quota }),
+        }
+    }
+
+    /// Counts a delivery from that address that was not accepted.
+    pub fn delivery_not_accepted(&self, address: Option<IpAddr>) {
+        self.strange_deliveries.spend(&place(address), STRANGE_DELIVERIES, self.clock.now());
     }
 
     fn spend(&self, principal: &Principal, requests_per_minute: u32, now: OffsetDateTime) -> Counted {

@@ -158,7 +158,8 @@ impl Failure for Problem {
     }
 
     fn outcome(&self) -> Outcome {
-        if self.status.is_server_error() { Outcome::Error } else { Outcome::Refused }
+        let declined = self.status == StatusCode::NOT_IMPLEMENTED;
+        if self.status.is_server_error() && !declined { Outcome::Error } else { Outcome::Refused }
     }
 
     fn unavailable() -> Self {

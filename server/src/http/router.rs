@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 use http::{StatusCode, header};
 use sync_core::ids::RequestId;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -16,6 +16,7 @@ use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use super::{cors, health, problem::Problem, request_id, v1, well_known};
 use crate::app::App;
 use crate::mcp;
+use crate::webhooks;
 
 /// The whole service.
 pub fn router(app: &Arc<App>) -> Router {
@@ -36,8 +37,13 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/mcp", any(mcp::gate::endpoint))
         .route("/mcp/{*repository}", any(mcp::gate::pinned))
         .with_state(mcp::Door::new(app.clone()));
+    // Forges sign what they send, and are no principals.
+    let forges = Router::new()
+        .route("/webhooks/{provider}/{endpoint}", post(webhooks::receive::endpoint))
+        .with_state(app.clone());
     Router::new()
         .merge(public)
+        .merge(forges)
         // Every operation of `/v1` goes one way, see http/v1/endpoint.rs. Pages of accepted origins may call it and `/mcp`.
         // A browser asks with a method that is not served, so that what answers those stands within the layer.
         .merge(agents.merge(v1::router(app)).method_not_allowed_fallback(method_not_allowed).layer(cors::layer(app)))

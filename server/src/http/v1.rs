@@ -9,18 +9,27 @@
 //!
 //! Authentication, permission, the audit row, limits and everything that is said of a bad request are not its concern.
 
+mod add_documents;
 mod audit_filter;
+mod cancel_job;
 mod change_member;
 mod change_organization;
+mod change_source;
 mod create_issuer;
 mod create_member;
 mod create_token;
+mod delete_credential;
 mod delete_grant;
 mod delete_issuer;
+mod delete_source;
+mod delete_webhook;
 pub mod endpoint;
 mod export_audit_log;
+mod get_job;
 mod get_member;
 mod get_organization;
+mod get_provider;
+mod get_source;
 mod get_usage;
 mod idempotency;
 mod input;
@@ -28,14 +37,21 @@ mod list_audit_events;
 mod list_grants;
 mod list_issuers;
 mod list_members;
+mod list_sources;
 mod list_tokens;
 pub mod openapi;
 pub mod page;
 mod prove_audit_event;
+mod put_consent;
+mod put_credential;
 mod put_grant;
+mod put_webhook;
+mod refresh_source;
+mod register_source;
 mod repository_named;
 mod revoke_token;
 mod rotate_token;
+mod source_views;
 mod views;
 pub mod words;
 
@@ -75,6 +91,21 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         answer::<create_issuer::CreateIssuer>(),
         answer::<delete_issuer::DeleteIssuer>(),
         answer::<get_usage::GetUsage>(),
+        answer::<get_provider::GetProvider>(),
+        answer::<list_sources::ListSources>(),
+        answer::<register_source::RegisterSource>(),
+        answer::<get_source::GetSource>(),
+        answer::<change_source::ChangeSource>(),
+        answer::<refresh_source::RefreshSource>(),
+        answer::<put_consent::PutConsent>(),
+        answer::<put_credential::PutCredential>(),
+        answer::<delete_credential::DeleteCredential>(),
+        answer::<put_webhook::PutWebhook>(),
+        answer::<delete_webhook::DeleteWebhook>(),
+        answer::<add_documents::AddDocuments>(),
+        answer::<get_job::GetJob>(),
+        answer::<cancel_job::CancelJob>(),
+        answer::<delete_source::DeleteSource>(),
     ]
 });
 

@@ -34,6 +34,7 @@ mod secrets;
 mod swap;
 mod tokens;
 mod tx;
+mod webhooks;
 
 pub use audit::{AuditEvent, AuditOutcome, Outcome, Protocol, Refusal};
 pub use audit_log::{AuditFilter, AuditOrder, LoggedEvent};
@@ -61,3 +62,4 @@ pub use secrets::{SealedSecret, SecretPurpose, SecretRow};
 pub use swap::{SnapshotFacts, Swap};
 pub use tokens::{LIVE_TOKENS_A_NAME, NewToken, TokenInfo, TokenRow};
 pub use tx::{AuthTx, SystemTx, Tx};
+pub use webhooks::{Forge, WebhookDoor, WebhookEndpoint, previous_secret_name};

@@ -92,6 +92,27 @@ impl Tx {
         Ok(())
     }
 
+    /// Lets a ref expire now: its branch is gone. The default branch never expires. Gives whether there is such a ref.
+    pub async fn expire_ref(
+        &mut self,
+        repository: RepositoryId,
+        name: &str,
+        now: OffsetDateTime,
+    ) -> Result<bool, StoreError> {
+        let done = sqlx::query(
+            "UPDATE sync.refs f SET expires_at = least(f.expires_at, $3)
+             FROM sync.repositories r
+             WHERE f.repository_id = $1 AND f.name = $2 AND r.organization_id = f.organization_id
+               AND r.id = f.repository_id AND r.default_branch <> f.name",
+        )
+        .bind(repository.uuid())
+        .bind(name)
+        .bind(now)
+        .execute(self.connection())
+        .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
     /// Notes when the indexed commit of a ref was made.
     pub async fn set_committed_at(
         &mut self,

@@ -1,6 +1,7 @@
 //! Registered repositories. What the principal may not read is not found.
 
 use sync_core::ids::RepositoryId;
+use sync_core::principal::Readable;
 use time::OffsetDateTime;
 
 use sqlx::FromRow;
@@ -157,6 +158,10 @@ impl Tx {
         .bind(now)
         .execute(self.connection())
         .await?;
+        // Whoever registers it goes on with it in this transaction; what holds beyond it is a grant.
+        if let Readable::Only(ids) = &mut self.readable {
+            ids.insert(repository.id);
+        }
         Ok(Repository {
             id: repository.id,
             name: repository.name.to_owned(),

@@ -89,6 +89,20 @@ impl Tx {
         Ok(row.map(Row::read).transpose()?.map(|row| row.sealed))
     }
 
+    /// Since when the secret of that purpose and name is as it is.
+    pub async fn secret_changed_at(
+        &mut self,
+        purpose: SecretPurpose,
+        name: &str,
+    ) -> Result<Option<OffsetDateTime>, StoreError> {
+        let at = sqlx::query_scalar("SELECT changed_at FROM sync.secrets WHERE purpose = $1 AND name = $2")
+            .bind(purpose.as_str())
+            .bind(name)
+            .fetch_optional(self.connection())
+            .await?;
+        Ok(at)
+    }
+
     /// Forgets a secret; whether there was one.
     pub async fn delete_secret(&mut self, purpose: SecretPurpose, name: &str) -> Result<bool, StoreError> {
         let gone = sqlx::query("DELETE FROM sync.secrets WHERE purpose = $1 AND name = $2")

@@ -7,7 +7,7 @@ use sync_core::clock::rfc3339_millis;
 use sync_core::graph::PartialReason;
 use sync_core::rung::{BindingSource, Rung};
 use sync_ingest::reason::Reason;
-use sync_store::{CallSiteCounts, CallSiteFilter, FindingFilter, Index, Repository};
+use sync_store::{CallSiteCounts, CallSiteFilter, FindingFilter, Index, Job, Repository};
 use time::OffsetDateTime;
 
 use super::super::cursor::{Bound, Cursors};
@@ -16,7 +16,7 @@ use super::super::error::AnswerError;
 use super::super::freshness;
 use super::super::page::{self, clip, clip_path};
 use super::super::target::{self, Choice};
-use super::{IndexCounts, PartialDetail, Repositories, RepositoriesQuestion, RepositoryRow, RungCounts};
+use super::{IndexCounts, JobLine, PartialDetail, Repositories, RepositoriesQuestion, RepositoryRow, RungCounts};
 use crate::audit::{Asker, Reading};
 
 /// The most further refs that a row names.
@@ -117,8 +117,21 @@ async fn row(
         },
         counts,
         gate: index.map(|index| clip(&index.gate, page::WORD)),
+        job: reading.tx.jobs_of(repository.id, 1).await?.first().map(job_line),
     };
     Ok((row, index.cloned()))
+}
+
+fn job_line(job: &Job) -> JobLine {
+    JobLine {
+        id: job.id.to_string(),
+        kind: job.kind.as_str().to_owned(),
+        r#ref: job.ref_name.as_deref().map(|name| clip(name, page::NAME)),
+        state: job.state.as_str().to_owned(),
+        attempts: job.attempts,
+        reason: job.reason.as_deref().map(|reason| clip(reason, page::LONG)),
+        next_step: job.next_step.as_deref().map(|next| clip(next, page::LONG)),
+    }
 }
 
 /// As many of the details as fit, with as many files each.

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sync_core::clock::Clock;
 use sync_core::ids::{OrganizationId, PrincipalId, RequestId};
 use sync_core::principal::Principal;
-use sync_store::Protocol;
+use sync_store::{Outcome, Protocol};
 use time::{Duration, OffsetDateTime};
 
-use crate::audit::Auditor;
+use crate::audit::{Auditor, Tallied};
 
 type Key = (OrganizationId, PrincipalId, String, &'static str);
 
@@ -65,10 +65,15 @@ impl Throttled {
         };
         for (key, principal, protocol, refused) in taken {
             let request_id = RequestId::at(self.clock.now());
-            if auditor
-                .counted(&principal, protocol, action(protocol), "rate_limited", refused, request_id)
-                .await
-                .is_err()
+            let tallied = Tallied {
+                protocol,
+                action: action(protocol),
+                outcome: Outcome::Refused,
+                code: Some("rate_limited"),
+                count: refused,
+                about: None,
+            };
+            if auditor.tallied(&principal, &tallied, request_id).await.is_err()
                 && let Some(count) = self.counts.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&key)
             {
                 count.refused += refused;

@@ -49,6 +49,10 @@ pub trait Endpoint: Send + Sync + Sized + 'static {
     const BODY_OPTIONAL: bool = false;
     /// In which forms it answers, as HTTP names them.
     const MEDIA: &'static [&'static str] = &["application/json"];
+    /// What is said where what the path names is not there.
+    fn absent() -> Problem {
+        Problem::not_found(Self::SUBJECT)
+    }
     /// The parts of the path; [`Nothing`] where it has none.
     type Path: Part;
     /// The query; [`Nothing`] where it takes none. Unknown parameters must be refused (`deny_unknown_fields`).

@@ -27,12 +27,12 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
     let path = if Nothing::is::<E::Path>() {
         nothing()?
     } else {
-        let given = RawPathParams::from_request_parts(parts, &()).await.map_err(|_| Problem::not_found(E::SUBJECT))?;
+        let given = RawPathParams::from_request_parts(parts, &()).await.map_err(|_| E::absent())?;
         let named = given.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
         arguments.insert("path".to_owned(), Value::Object(named));
         // An id of another form is the id of nothing.
         let path = Path::<E::Path>::from_request_parts(parts, &()).await;
-        path.map(|Path(path)| path).map_err(|_| Problem::not_found(E::SUBJECT))?
+        path.map(|Path(path)| path).map_err(|_| E::absent())?
     };
     let query = parts.uri.query().unwrap_or_default();
     if !query.is_empty() {

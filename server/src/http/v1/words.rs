@@ -1,8 +1,13 @@
 //! Schemas of the words and ids that the core has types for: `#[schemars(schema_with = "words::token_id")]`.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
-use sync_core::ids::{EventId, IssuerId, OrganizationId, PrincipalId, RepositoryId, RequestId, TokenId};
+use sync_core::ids::{
+    EventId, IssuerId, JobId, OrganizationId, PrincipalId, RepositoryId, RequestId, TokenId, WebhookId,
+};
 use sync_core::principal::{Role, Scope};
+use sync_store::{Forge, Gate, JobCause, JobKind, JobState, RefOrigin, RepositoryState};
+
+use crate::sources::{credential, names};
 
 fn id(prefix: &str) -> Schema {
     json_schema!({ "type": "string", "pattern": format!("^{prefix}_[0-9a-f]{{32}}$") })
@@ -149,4 +154,117 @@ pub fn optional_algorithms(_: &mut SchemaGenerator) -> Schema {
         "type": ["array", "null"], "items": { "type": "string", "enum": crate::identity::jwt::ALGORITHMS },
         "uniqueItems": true, "minItems": 1, "maxItems": crate::identity::jwt::ALGORITHMS.len(),
     })
+}
+
+/// `job_…`
+pub fn job_id(_: &mut SchemaGenerator) -> Schema {
+    id(JobId::PREFIX)
+}
+
+/// `whk_…`
+pub fn webhook_id(_: &mut SchemaGenerator) -> Schema {
+    id(WebhookId::PREFIX)
+}
+
+/// Where a repository is cloned from.
+pub fn clone_url(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "uri", "pattern": "^https://", "maxLength": 2048 })
+}
+
+/// Where a repository is cloned from, or null.
+pub fn optional_clone_url(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "format": "uri", "pattern": "^https://", "maxLength": 2048 })
+}
+
+/// Where a repository was cloned from: also a folder of the service's machine.
+pub fn known_clone_url(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"] })
+}
+
+/// A repository's name.
+pub fn repository_name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": 100, "pattern": names::REPOSITORY })
+}
+
+/// A repository's name, or null.
+pub fn optional_repository_name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "minLength": 1, "maxLength": 100, "pattern": names::REPOSITORY })
+}
+
+/// The name of a branch or of another ref, or null.
+pub fn optional_ref_name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "minLength": 1, "maxLength": names::MAX_REF, "pattern": names::REF })
+}
+
+/// Patterns of branches, or null.
+pub fn optional_patterns(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": ["array", "null"], "maxItems": names::MAX_PATTERNS,
+        "items": { "type": "string", "minLength": 1, "maxLength": names::MAX_REF, "pattern": names::PATTERN },
+    })
+}
+
+/// The part of a credential that is sent.
+pub fn credential(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string", "minLength": 1, "maxLength": credential::MAX_LENGTH, "pattern": "^[!-~]+$", "writeOnly": true,
+    })
+}
+
+/// Who a credential is of, or null.
+pub fn optional_user(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": ["string", "null"], "minLength": 1, "maxLength": credential::MAX_LENGTH, "pattern": "^[!-9;-~]+$",
+    })
+}
+
+/// A forge.
+pub fn forge(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Forge::ALL.map(Forge::as_str) })
+}
+
+/// A forge, or null.
+pub fn optional_forge(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "enum": or_null(Forge::ALL.map(Forge::as_str)) })
+}
+
+/// Whether a repository is indexed at all.
+pub fn gate(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Gate::ALL.map(Gate::as_str) })
+}
+
+/// Whether a repository is indexed at all, or null.
+pub fn optional_gate(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "enum": or_null(Gate::ALL.map(Gate::as_str)) })
+}
+
+/// What indexing of a source is doing.
+pub fn source_state(_: &mut SchemaGenerator) -> Schema {
+    use RepositoryState::{Deleting, Failed, Gated, Indexed, Indexing, Registered};
+    let words = [Registered, Indexing, Indexed, Gated, Failed, Deleting].map(RepositoryState::as_str);
+    json_schema!({ "type": "string", "enum": words })
+}
+
+/// Why a ref is kept.
+pub fn ref_origin(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": RefOrigin::ALL.map(RefOrigin::as_str) })
+}
+
+/// What a job does.
+pub fn job_kind(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": JobKind::ALL.map(JobKind::as_str) })
+}
+
+/// Why a job was asked for.
+pub fn job_cause(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": JobCause::ALL.map(JobCause::as_str) })
+}
+
+/// What a job is doing.
+pub fn job_state(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": JobState::ALL.map(JobState::as_str) })
+}
+
+fn or_null<const N: usize>(words: [&'static str; N]) -> Vec<Option<&'static str>> {
+    words.into_iter().map(Some).chain([None]).collect()
 }
