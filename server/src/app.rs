@@ -22,6 +22,7 @@ use crate::identity::plans::Plans;
 use crate::keys::Keys;
 use crate::secrets::KeyRing;
 use crate::usage::Usage;
+use crate::webhooks::gates::Gates;
 use crate::webhooks::tally::Tally;
 
 /// The service, ready to be served.
@@ -54,6 +55,8 @@ pub struct App {
     pub limits: Limits,
     /// Deliveries of forges.
     pub deliveries: Tally,
+    /// Whose turn it is at each of their endpoints.
+    pub gates: Gates,
     /// What each organization's plan allows.
     pub plans: Plans,
     /// How much each organization uses.
@@ -110,6 +113,7 @@ impl App {
             refusals: Refusals::new(clock.clone()),
             limits: Limits::new(clock.clone(), config.quotas()),
             deliveries: Tally::new(clock.clone()),
+            gates: Gates::default(),
             plans: Plans::new(store.clone(), clock.clone()),
             usage: Usage::new(clock.clone()),
             work: TaskTracker::new(),

@@ -7,6 +7,7 @@
 
 pub mod act;
 pub mod event;
+pub mod gates;
 pub mod receive;
 pub mod sample;
 pub mod setup;

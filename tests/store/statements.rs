@@ -169,6 +169,7 @@ async fn furnish(database: &TestDatabase, who: Canary) -> Known {
     tx.set_plan(&Plan { name: known.text("plan"), ..Plan::default() }, NOW).await.unwrap();
     tx.set_display_name(Some(&known.text("display")), NOW).await.unwrap();
     tx.add_usage(date!(2026 - 11 - 01), &known.text("use"), 7).await.unwrap();
+    tx.set_display_name(Some(&known.text("name")), NOW).await.unwrap();
     let answer =
         RememberedAnswer { request_digest: [1; 32], status: 201, body: None, created_id: Some(known.text("created")) };
     tx.remember_answer(&known.key, &answer, NOW, NOW).await.unwrap();

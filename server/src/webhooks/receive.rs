@@ -122,6 +122,7 @@ impl Delivery {
         })?;
         let key = event::key(endpoint.forge, &self.headers, &verified);
         drop(verified);
+        let turn = self.app.gates.turn(organization, id).await;
         let acted = async {
             let forge = Principal::service(organization, "webhook");
             let mut tx = self.app.store.begin_change(&forge).await?;
@@ -129,7 +130,9 @@ impl Delivery {
             tx.commit().await?;
             Ok::<_, StoreError>(taken)
         };
-        match acted.await {
+        let acted = acted.await;
+        drop(turn);
+        match acted {
             Ok(Some(taken)) => {
                 self.app.deliveries.well(organization, id);
                 counted(Ended { outcome: Outcome::Ok, code: None });
