@@ -129,7 +129,7 @@ impl Sweep {
         let cache = self.folders.erase_cache(organization, repository);
         match (cache, self.remotes.forget(organization, repository).await) {
             (Ok(()), Ok(true)) => {
-                tracing::info!(%organization, %repository, "what was kept of an erased source is removed")
+                tracing::info!(%organization, %repository, "what was kept of an erased source is removed");
             }
             (Ok(()), Ok(false)) => {}
             (Err(error), _) | (_, Err(error)) => {
