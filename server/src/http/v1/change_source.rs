@@ -25,15 +25,19 @@ pub(super) struct ChangeSource;
 #[schemars(rename = "SourceChange")]
 pub(super) struct Wanted {
     /// Another branch that answers where none is named.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_ref_name")]
     default_branch: Option<String>,
     /// Other patterns of further branches, in the place of all that are there.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_patterns")]
     tracked_refs: Option<Vec<String>>,
     /// Another gate.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_gate")]
     gate: Option<GateWord>,
     /// Where it lies now, on the same host. A stored credential is forgotten: it was given for what lay there before.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_clone_url")]
     clone_url: Option<String>,
 }

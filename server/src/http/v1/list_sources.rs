@@ -20,9 +20,11 @@ pub(super) struct ListSources;
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
     /// Only the one of exactly this name.
+    #[serde(default)]
     #[schemars(schema_with = "words::repository_name")]
     name: Option<String>,
     /// How many at most; 20 where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::limit")]
     limit: Option<u32>,
     /// `next_cursor` of the page before.

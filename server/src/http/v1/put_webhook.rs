@@ -23,6 +23,7 @@ pub(super) struct PutWebhook;
 #[schemars(rename = "NewWebhook")]
 pub(super) struct Asked {
     /// The forge; the source's own, where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_forge")]
     provider: Option<ForgeWord>,
 }

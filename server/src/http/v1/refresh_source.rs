@@ -23,6 +23,7 @@ pub(super) struct RefreshSource;
 #[schemars(rename = "SourceRefresh")]
 pub(super) struct Asked {
     /// A branch, or a full name such as `refs/pull/7/head`; the default branch, where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_ref_name")]
     r#ref: Option<String>,
 }

@@ -30,18 +30,23 @@ pub(super) struct Asked {
     #[schemars(schema_with = "words::clone_url")]
     clone_url: String,
     /// What it is called; as its address ends, where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_repository_name")]
     name: Option<String>,
     /// Whose forge it lies at; as the address says it, where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_forge")]
     provider: Option<ForgeWord>,
     /// The branch that answers where none is named; the remote's, where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_ref_name")]
     default_branch: Option<String>,
     /// Patterns of further branches to follow: `*` within one part of a name, `**` for any number of parts.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_patterns")]
     tracked_refs: Option<Vec<String>>,
     /// Whether it is indexed at all; `auto` where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_gate")]
     gate: Option<GateWord>,
     /// What you allow.
@@ -65,6 +70,7 @@ struct Consent {
 #[schemars(rename = "NewCredential")]
 pub(super) struct NewCredential {
     /// The user; what the forge expects beside a token, where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_user")]
     pub(super) user: Option<String>,
     /// A token or password that may read the repository, and should be able to do nothing else.
