@@ -52,6 +52,10 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
         } else {
             return Err(not_json());
         };
+        // To serde, a list is an object whose members come in their order.
+        if !value.is_object() {
+            return Err(not_an_object());
+        }
         arguments.insert("body".to_owned(), value.clone());
         serde_json::from_value(whole(value)).map_err(|error| bad_body(&error))?
     };
@@ -123,6 +127,15 @@ fn bad_json(error: &serde_json::Error) -> Problem {
         "invalid_json",
         format!("The body is not JSON: it ends to be at line {}, column {}.", error.line(), error.column()),
         "Send one JSON object.",
+    )
+}
+
+fn not_an_object() -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "invalid_body",
+        "The body cannot be taken: it is JSON, and no object.",
+        "Send one JSON object; /openapi.json names its members.",
     )
 }
 
