@@ -10,6 +10,9 @@ use time::Duration;
 
 use super::{Hooked, bare, body, nowhere, taken};
 
+/// Action, outcome, code, count, credential and repository of an audit row.
+type Row = (String, String, Option<String>, i64, String, Option<String>);
+
 const GITHUB: &str = "https://github.com/acme/billing.git";
 
 #[test]
@@ -141,7 +144,7 @@ fn deliveries_are_in_the_audit_log_as_counts_and_what_is_wrong_is_shown() {
         service.clock.advance(Duration::MINUTE);
         app.deliveries.flush(&app.store, &app.auditor, false).await;
         let mut superuser = database.superuser().await;
-        let rows: Vec<(String, String, Option<String>, i64, String, Option<String>)> = sqlx::query_as(
+        let rows: Vec<Row> = sqlx::query_as(
             "SELECT action, outcome, code, rows, credential_id, repository_name FROM sync.audit_events
              WHERE protocol = 'webhook' ORDER BY code NULLS FIRST",
         )

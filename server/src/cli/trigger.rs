@@ -6,11 +6,13 @@ use std::time::Duration;
 use reqwest::{Method, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sync_core::clock::Clock as _;
+use sync_core::ids::RequestId;
 use sync_store::Forge;
 use url::Url;
-use uuid::Uuid;
 
 use super::{Failure, say};
+use crate::clock::SystemClock;
 use crate::sources::register::UNKNOWN_BRANCH;
 use crate::webhooks::sample::{self, Sample};
 
@@ -94,7 +96,7 @@ pub(super) async fn run(command: &TriggerCommand, token: Option<String>) -> Resu
             "use the release that the server is of",
         )
     })?;
-    let delivery = Uuid::new_v4().to_string();
+    let delivery = RequestId::at(SystemClock.now()).to_string();
     let branch = if source.default_branch == UNKNOWN_BRANCH { "main" } else { &source.default_branch };
     let sample = sample::push(forge, &path_of(&source), branch, &delivery, &secret);
     say(&format!("sent     a push to {branch} as {} signs it, delivery {delivery}", webhook.provider))?;

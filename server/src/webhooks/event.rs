@@ -89,7 +89,7 @@ pub fn key(forge: Forge, headers: &HeaderMap, body: &Verified) -> [u8; 32] {
         Forge::Forgejo => &["x-forgejo-delivery", "x-gitea-delivery"],
         Forge::Bitbucket => &["x-request-uuid", "x-request-id"],
     };
-    let id = names.iter().find_map(|name| headers.get(*name)).map(|id| id.as_bytes()).unwrap_or_default();
+    let id = names.iter().find_map(|name| headers.get(*name)).map(http::HeaderValue::as_bytes).unwrap_or_default();
     let mut hasher = Sha256::new();
     for part in [forge.as_str().as_bytes(), id, body.body()] {
         hasher.update((part.len() as u64).to_be_bytes());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use secrecy::{ExposeSecret as _, SecretSlice};
+use secrecy::{ExposeSecret, SecretSlice};
 use serde::Serialize;
 use sync_core::ids::{JobId, OrganizationId};
 use sync_core::principal::Principal;
@@ -174,7 +174,7 @@ impl Delivery {
         .into_iter()
         .flatten()
         .collect();
-        let secrets: Vec<&[u8]> = opened.iter().map(|secret| secret.expose_secret()).collect();
+        let secrets: Vec<&[u8]> = opened.iter().map(ExposeSecret::expose_secret).collect();
         verify(forge, &self.headers, body, &secrets, now)
     }
 

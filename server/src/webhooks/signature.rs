@@ -96,7 +96,9 @@ fn lower_hex(text: &[u8]) -> Option<[u8; 32]> {
 fn is_mac(secret: &[u8], parts: &[&[u8]], given: &[u8]) -> bool {
     // HMAC takes keys of every length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) else { return false };
-    parts.iter().for_each(|part| mac.update(part));
+    for part in parts {
+        mac.update(part);
+    }
     mac.verify_slice(given).is_ok()
 }
 

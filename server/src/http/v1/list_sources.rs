@@ -52,17 +52,14 @@ impl Answer for ListSources {
         }
         let asked = page::Asked::of::<Self>(call, query.limit, &query.name)?;
         let after = asked.after::<String>(call, query.cursor.as_deref())?;
-        let (rows, total) = match &query.name {
-            Some(name) => {
-                let found = reading.tx.repository_by_name(name).await?;
-                let found = found.filter(|found| after.as_deref().is_none_or(|after| found.name.as_str() > after));
-                let total = u64::from(found.is_some());
-                (found.into_iter().collect(), total)
-            }
-            None => {
-                let rows = reading.tx.visible_repositories(after.as_deref(), asked.fetch()).await?;
-                (rows, reading.tx.count_visible_repositories().await?)
-            }
+        let (rows, total) = if let Some(name) = &query.name {
+            let found = reading.tx.repository_by_name(name).await?;
+            let found = found.filter(|found| after.as_deref().is_none_or(|after| found.name.as_str() > after));
+            let total = u64::from(found.is_some());
+            (found.into_iter().collect(), total)
+        } else {
+            let rows = reading.tx.visible_repositories(after.as_deref(), asked.fetch()).await?;
+            (rows, reading.tx.count_visible_repositories().await?)
         };
         let rows = rows.into_iter().map(SourceView::from).collect();
         let page = asked.page(call, rows, Some(total), |row: &SourceView| row.name().to_owned())?;
