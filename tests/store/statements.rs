@@ -20,7 +20,8 @@ use sync_server::audit::seal_key::SealKeys;
 use sync_store::{
     AuditEvent, AuditFilter, AuditOrder, CallSiteFilter, FindingFilter, Forge, GrantFilter, IssuerRow, JobCause,
     JobKind, JobProblem, JobReport, JoinedFeed, Maintenance, MemberChange, NewJob, NewMember, NewToken, Outcome, Plan,
-    Protocol, RefOrigin, RememberedAnswer, RepositoryState, SealedSecret, SecretPurpose, SourceSettings, Store, Ticket,
+    Protocol, RefOrigin, RememberedAnswer, RepositoryState, SealedSecret, SecretPurpose, SnapshotLine, SourceSettings,
+    Store, Ticket,
 };
 
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations, facts, with_database};
@@ -252,6 +253,13 @@ macro_rules! probes {
     (@begin AuthTx, $store:ident, $principal:ident) => { $store.authenticate($principal.organization).await.unwrap() };
 }
 
+/// The lines of a snapshot of nothing.
+fn only_the_end() -> tokio::sync::mpsc::Receiver<SnapshotLine> {
+    let (lines, taken) = tokio::sync::mpsc::channel(1);
+    lines.try_send(SnapshotLine::End).unwrap();
+    taken
+}
+
 fn problem() -> JobProblem {
     JobProblem { reason: "it failed".to_owned(), next_step: "try again".to_owned() }
 }
@@ -372,6 +380,7 @@ probes! {
     Tx sealed_rows(tx, of) => tx.sealed_rows(of.xid, of.xid + 1);
     Tx unsealed(tx, of) => tx.unsealed(of.xid);
     Tx lock_repository(tx, of) => tx.lock_repository(of.who.repository);
+    Tx swap_index_from(tx, of) => tx.swap_index_from(of.who.repository, "main", &facts::snapshot(&"e".repeat(40), vec![], vec![]).header, only_the_end(), NOW);
     Tx swap_index(tx, of) => tx.swap_index(of.who.repository, "main", &facts::snapshot(&"f".repeat(40), vec![], vec![]), NOW);
     Tx tokens(tx, of) => tx.tokens(Some(of.member), None, 9);
     Tx token_info(tx, of) => tx.token_info(of.token);

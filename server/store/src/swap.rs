@@ -4,16 +4,14 @@
 //! `pg_temp` and an INSERT … SELECT behind it would write every row twice and gain nothing at the size of a push.
 
 mod columns;
+mod incoming;
 mod prune;
 mod write;
 
-use std::collections::BTreeMap;
-
-use sha2::{Digest, Sha256};
-use sync_core::graph::{FileFacts, Header, MAX_PATH_BYTES, Skipped};
-use sync_core::ids::{IndexId, RepositoryId};
-use sync_core::rung::Rung;
+use sync_core::graph::{FileFacts, Header, Skipped};
+use sync_core::ids::RepositoryId;
 use time::OffsetDateTime;
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::error::StoreError;
@@ -45,23 +43,22 @@ pub struct Swap {
     pub confirmed: bool,
 }
 
+/// A line of a snapshot, behind its header.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SnapshotLine {
+    /// A path that was not read.
+    Skipped(Skipped),
+    /// The facts of a file.
+    File(Box<FileFacts>),
+    /// The end of a sound snapshot: one that breaks off has none, and is not stored.
+    End,
+}
+
 /// A ref, locked with its repository.
 struct LockedRef {
     key: i64,
     seq: i64,
     current: Option<(Uuid, Vec<u8>)>,
-}
-
-/// What differs between the ref's paths and the snapshot's.
-struct Difference<'a> {
-    /// Paths whose row ends.
-    ended: Vec<String>,
-    /// Files to write.
-    files: Vec<&'a FileFacts>,
-    /// Skipped paths to write.
-    skipped: Vec<&'a Skipped>,
-    /// How many files are gone.
-    removed_files: u64,
 }
 
 impl Tx {
@@ -90,36 +87,37 @@ impl Tx {
         snapshot: &SnapshotFacts,
         now: OffsetDateTime,
     ) -> Result<Swap, StoreError> {
-        refuse_what_may_not_be_stored(snapshot)?;
-        self.lock_repository(repository).await?;
-        let locked = self.lock_ref(repository, ref_name).await?;
-        let content_hash = content_hash(snapshot)?;
-        let commit = snapshot.header.commit.as_deref();
+        let mut incoming = self.begin_swap(repository, ref_name, &snapshot.header).await?;
+        for skipped in &snapshot.skipped {
+            incoming.skipped(self, skipped.clone()).await?;
+        }
+        for file in &snapshot.files {
+            incoming.file(self, file.clone()).await?;
+        }
+        incoming.end(self, now).await
+    }
 
-        let confirmed = locked.current.as_ref().filter(|(_, hash)| hash[..] == content_hash);
-        let (changed_files, removed_files) = if let Some((index_id, _)) = confirmed {
-            self.point_ref_at(locked.key, *index_id, locked.seq, commit, now).await?;
-            (0, 0)
-        } else {
-            let seq = locked.seq + 1;
-            let index_id = IndexId::at(now).uuid();
-            let call_sites: usize = snapshot.files.iter().map(|file| file.call_sites.len()).sum();
-            self.require_room_for_call_sites(repository, ref_name, call_sites as u64).await?;
-            let difference = difference(&self.current_paths(locked.key).await?, snapshot);
-            self.end_paths(locked.key, seq, &difference.ended).await?;
-            self.write_files(repository, locked.key, seq, &difference.files).await?;
-            self.write_skipped(locked.key, seq, &difference.skipped).await?;
-            self.write_index(repository, locked.key, seq, index_id, &content_hash, snapshot).await?;
-            self.point_ref_at(locked.key, index_id, seq, commit, now).await?;
-            (difference.files.len() as u64, difference.removed_files)
-        };
-        let confirmed = confirmed.is_some();
-        self.prune(locked.key).await?;
-        let index = self
-            .current_index(repository, ref_name)
-            .await?
-            .ok_or_else(|| StoreError::Bug("the index that was just written is not there".to_owned()))?;
-        Ok(Swap { index, changed_files, removed_files, confirmed })
+    /// [`Tx::swap_index`] for a snapshot of any size: its lines are written as they come, and no more than a few
+    /// megabytes of them are held.
+    pub async fn swap_index_from(
+        &mut self,
+        repository: RepositoryId,
+        ref_name: &str,
+        header: &Header,
+        mut lines: mpsc::Receiver<SnapshotLine>,
+        now: OffsetDateTime,
+    ) -> Result<Swap, StoreError> {
+        let mut incoming = self.begin_swap(repository, ref_name, header).await?;
+        loop {
+            match lines.recv().await {
+                Some(SnapshotLine::Skipped(skipped)) => incoming.skipped(self, skipped).await?,
+                Some(SnapshotLine::File(file)) => incoming.file(self, *file).await?,
+                Some(SnapshotLine::End) => return incoming.end(self, now).await,
+                None => {
+                    return Err(StoreError::Refused("the snapshot broke off; next: send it again".to_owned()));
+                }
+            }
+        }
     }
 
     /// Says that an index is still that of its ref's head: only `indexed_at` moves. [`StoreError::Conflict`] where
@@ -132,92 +130,4 @@ impl Tx {
         }
         self.point_ref_at(locked.key, index.id.uuid(), locked.seq, index.commit.as_deref(), now).await
     }
-}
-
-/// The service writes the rung: a snapshot claims `static` and nothing above it.
-fn refuse_what_may_not_be_stored(snapshot: &SnapshotFacts) -> Result<(), StoreError> {
-    for file in &snapshot.files {
-        if let Some(call) = file.call_sites.iter().find(|call| call.binding_source != Rung::Static) {
-            return Err(StoreError::Refused(format!(
-                "{}:{} claims the rung `{}`, which nothing established; next: write the snapshot with `sync-ingest index`",
-                sync_core::text::shown(&file.path, 200),
-                call.line,
-                call.binding_source.as_str()
-            )));
-        }
-    }
-    let paths =
-        snapshot.files.iter().map(|file| &file.path).chain(snapshot.skipped.iter().map(|skipped| &skipped.path));
-    for path in paths {
-        if path.len() > MAX_PATH_BYTES {
-            return Err(StoreError::Refused(format!(
-                "the path `{}` has {} bytes, more than {MAX_PATH_BYTES}; next: shorten it or have it ignored",
-                sync_core::text::shown(path, 100),
-                path.len()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// SHA-256 over everything of the snapshot but repository, ref and commit.
-fn content_hash(snapshot: &SnapshotFacts) -> Result<[u8; 32], StoreError> {
-    let header = Header { repository: None, ref_name: None, commit: None, ..snapshot.header.clone() };
-    let unwritable = |error: serde_json::Error| StoreError::Bug(format!("a snapshot's header: {error}"));
-    let mut hasher = Sha256::new();
-    let mut part = |bytes: &[u8]| {
-        hasher.update((bytes.len() as u64).to_be_bytes());
-        hasher.update(bytes);
-    };
-    part(&serde_json::to_vec(&header).map_err(unwritable)?);
-    part(&serde_json::to_vec(&snapshot.skipped).map_err(unwritable)?);
-    for file in &snapshot.files {
-        part(file.path.as_bytes());
-        part(file.facts_hash.as_bytes());
-    }
-    Ok(hasher.finalize().into())
-}
-
-/// What a path of the ref holds now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Held {
-    Facts(Vec<u8>),
-    Skipped(String),
-}
-
-fn difference<'a>(current: &BTreeMap<String, Held>, snapshot: &'a SnapshotFacts) -> Difference<'a> {
-    let mut left = current.clone();
-    let mut difference = Difference { ended: vec![], files: vec![], skipped: vec![], removed_files: 0 };
-    for file in &snapshot.files {
-        let same = match left.remove(&file.path) {
-            Some(Held::Facts(hash)) if hex::decode(&file.facts_hash).is_ok_and(|given| given == hash) => true,
-            Some(_) => {
-                difference.ended.push(file.path.clone());
-                false
-            }
-            None => false,
-        };
-        if !same {
-            difference.files.push(file);
-        }
-    }
-    for skipped in &snapshot.skipped {
-        let same = match left.remove(&skipped.path) {
-            Some(Held::Skipped(reason)) if reason == skipped.reason => true,
-            Some(held) => {
-                difference.removed_files += u64::from(matches!(held, Held::Facts(_)));
-                difference.ended.push(skipped.path.clone());
-                false
-            }
-            None => false,
-        };
-        if !same {
-            difference.skipped.push(skipped);
-        }
-    }
-    for (path, held) in left {
-        difference.removed_files += u64::from(matches!(held, Held::Facts(_)));
-        difference.ended.push(path);
-    }
-    difference
 }

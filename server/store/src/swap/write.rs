@@ -1,21 +1,20 @@
 //! The rows of a swap.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use sync_core::graph::{FileFacts, Skipped};
+use sync_core::graph::{FileFacts, Header, Skipped};
 use sync_core::ids::RepositoryId;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use super::LockedRef;
 use super::columns::{CallCountArrays, CallSiteArrays, length};
-use super::{Held, LockedRef, SnapshotFacts};
+use super::incoming::Held;
 use crate::convert::{stored, stored_count};
 use crate::error::StoreError;
 use crate::facts::encode;
+use crate::indexes::IndexCounts;
 use crate::tx::Tx;
-
-/// Files whose facts go into one statement: bounds the memory of a first import.
-const FILES_PER_STATEMENT: usize = 1000;
 
 impl Tx {
     /// Makes the ref where it is new, and reads it. The repository is locked, so nobody else moves it.
@@ -38,7 +37,7 @@ impl Tx {
         Ok(LockedRef { key, seq, current: id.zip(hash) })
     }
 
-    pub(super) async fn current_paths(&mut self, ref_key: i64) -> Result<BTreeMap<String, Held>, StoreError> {
+    pub(super) async fn current_paths(&mut self, ref_key: i64) -> Result<HashMap<String, Held>, StoreError> {
         let rows: Vec<(String, Option<Vec<u8>>, Option<String>)> = sqlx::query_as(
             "SELECT path, facts_hash, skipped FROM sync.ref_paths
              WHERE ref_key = $1 AND to_seq = 9223372036854775807",
@@ -55,6 +54,9 @@ impl Tx {
     }
 
     pub(super) async fn end_paths(&mut self, ref_key: i64, seq: i64, paths: &[String]) -> Result<(), StoreError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
         sqlx::query(
             "UPDATE sync.ref_paths SET to_seq = $2
              WHERE ref_key = $1 AND to_seq = 9223372036854775807 AND path = ANY ($3)",
@@ -72,24 +74,20 @@ impl Tx {
         repository: RepositoryId,
         ref_key: i64,
         seq: i64,
-        files: &[&FileFacts],
+        files: &[FileFacts],
     ) -> Result<(), StoreError> {
-        for chunk in files.chunks(FILES_PER_STATEMENT) {
-            let hashes = chunk.iter().map(|file| facts_hash(file)).collect::<Result<Vec<_>, _>>()?;
-            let mut keys = self.keys_of_facts(repository, &hashes).await?;
-            let mut new: Vec<(&FileFacts, &Vec<u8>)> = Vec::new();
-            for (file, hash) in chunk.iter().zip(&hashes) {
-                if !keys.contains_key(hash) {
-                    new.push((file, hash));
-                }
-            }
-            let inserted = self.write_facts(repository, &new).await?;
-            self.write_call_sites(&new, &inserted).await?;
-            self.write_call_counts(&new, &inserted).await?;
-            keys.extend(inserted);
-            self.write_paths(ref_key, seq, chunk, &hashes, &keys).await?;
+        if files.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let hashes = files.iter().map(facts_hash).collect::<Result<Vec<_>, _>>()?;
+        let mut keys = self.keys_of_facts(repository, &hashes).await?;
+        let new: Vec<(&FileFacts, &Vec<u8>)> =
+            files.iter().zip(&hashes).filter(|(_, hash)| !keys.contains_key(*hash)).collect();
+        let inserted = self.write_facts(repository, &new).await?;
+        self.write_call_sites(&new, &inserted).await?;
+        self.write_call_counts(&new, &inserted).await?;
+        keys.extend(inserted);
+        self.write_paths(ref_key, seq, files, &hashes, &keys).await
     }
 
     async fn keys_of_facts(
@@ -191,7 +189,7 @@ impl Tx {
         &mut self,
         ref_key: i64,
         seq: i64,
-        files: &[&FileFacts],
+        files: &[FileFacts],
         hashes: &[Vec<u8>],
         keys: &HashMap<Vec<u8>, i64>,
     ) -> Result<(), StoreError> {
@@ -220,8 +218,11 @@ impl Tx {
         &mut self,
         ref_key: i64,
         seq: i64,
-        skipped: &[&Skipped],
+        skipped: &[Skipped],
     ) -> Result<(), StoreError> {
+        if skipped.is_empty() {
+            return Ok(());
+        }
         sqlx::query(
             "INSERT INTO sync.ref_paths (ref_key, from_seq, path, skipped, bytes, lines, call_sites)
              SELECT $1, $2, u.path, u.reason, 0, 0, 0 FROM unnest($3::text[], $4::text[]) AS u (path, reason)",
@@ -238,17 +239,13 @@ impl Tx {
     pub(super) async fn write_index(
         &mut self,
         repository: RepositoryId,
-        ref_key: i64,
-        seq: i64,
+        (ref_key, seq): (i64, i64),
         index_id: Uuid,
         content_hash: &[u8; 32],
-        snapshot: &SnapshotFacts,
+        header: &Header,
+        counts: &IndexCounts,
     ) -> Result<(), StoreError> {
         let json = |error: serde_json::Error| StoreError::Bug(format!("a snapshot's header: {error}"));
-        let header = &snapshot.header;
-        let total = |of: fn(&FileFacts) -> usize| -> i64 {
-            snapshot.files.iter().map(|file| stored_count(of(file) as u64)).sum()
-        };
         sqlx::query(
             "INSERT INTO sync.indexes
                  (id, repository_id, ref_key, seq, content_hash, analyzer, catalog, gate, partial, partial_reasons,
@@ -265,12 +262,12 @@ impl Tx {
         .bind(&header.gate)
         .bind(header.partial)
         .bind(serde_json::to_string(&header.partial_reasons).map_err(json)?)
-        .bind(stored_count(snapshot.files.len() as u64))
-        .bind(stored_count(snapshot.skipped.len() as u64))
-        .bind(total(|file| file.symbols.len()))
-        .bind(total(|file| file.edges.len()))
-        .bind(total(|file| file.unresolved.len()))
-        .bind(total(|file| file.call_sites.len()))
+        .bind(stored_count(counts.files))
+        .bind(stored_count(counts.skipped))
+        .bind(stored_count(counts.symbols))
+        .bind(stored_count(counts.edges))
+        .bind(stored_count(counts.unresolved))
+        .bind(stored_count(counts.call_sites))
         .execute(self.connection())
         .await?;
         let bodies = header.clients.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(json)?;
