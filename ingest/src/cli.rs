@@ -8,6 +8,7 @@ mod feed;
 mod fetch;
 mod index;
 mod parse;
+mod upload;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ pub use feed::run_feed;
 pub use fetch::{FetchArgs, run_fetch};
 pub use index::{IndexArgs, run_index};
 pub use parse::run_parse;
+pub use upload::{UploadArgs, run_upload};
 
 use crate::feed::cli::FeedArgs;
 use crate::pool::ParseCommand;
@@ -30,7 +32,7 @@ pub const FAILED: u8 = 1;
 /// Refused by the gate.
 pub const REFUSED: u8 = 3;
 
-/// Turns code into snapshots and vendor records into feeds. Needs no database, and no network but for `feed verify URL`.
+/// Turns code into snapshots and vendor records into feeds. Needs no database, and no network but for `upload` and `feed verify URL`.
 #[derive(Debug, Parser)]
 #[command(name = "sync-ingest", version, propagate_version = true)]
 struct Cli {
@@ -41,6 +43,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Index(IndexArgs),
+    Upload(UploadArgs),
     Feed(FeedArgs),
     Catalog(CatalogArgs),
     /// Parses files given on stdin; the index starts this by itself.
@@ -55,6 +58,7 @@ pub fn main() -> ExitCode {
             Ok(executable) => run_index(&args, ParseCommand { executable, args: vec!["parse".into()] }),
             Err(error) => fail(&format!("the path of this executable is unknown: {error}"), "run it by its path"),
         },
+        Command::Upload(args) => run_upload(&args),
         Command::Feed(args) => run_feed(args),
         Command::Catalog(args) => run_catalog(&args),
         Command::Parse => run_parse(),

@@ -28,4 +28,5 @@ pub mod reason;
 mod sandbox;
 pub mod snapshot;
 pub mod tree;
+pub mod upload;
 pub mod walk;

@@ -6,7 +6,7 @@
 mod reader;
 mod writer;
 
-pub use reader::{Limits, Reader, Record, SnapshotError};
+pub use reader::{Limits, Reader, Record, SnapshotError, is_compressed};
 pub use writer::{FileLine, LineCounts, WriteError, Writer};
 
 /// The version of this analyzer, as snapshots and parse caches name it: facts of another version are not comparable.

@@ -12,6 +12,7 @@ pub mod names;
 pub mod problem;
 pub mod request_id;
 pub mod router;
+pub mod spool;
 pub mod v1;
 pub mod well_known;
 

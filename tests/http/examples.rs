@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use sync_core::ids::{EventId, IssuerId, JobId, PrincipalId, RepositoryId, TokenId};
 use sync_core::policy::Operation;
+use sync_tests::facts;
 
 /// Things that a request can name: one organization's, or nobody's.
 #[derive(Debug, Clone)]
@@ -32,8 +33,16 @@ pub(super) struct Example {
 
 #[derive(Debug, Clone)]
 pub(super) enum Given {
-    Rest { method: &'static str, path: String, body: Option<Value> },
-    Mcp { method: &'static str, params: Value },
+    /// A body that is a text is sent as the lines it is, any other as JSON.
+    Rest {
+        method: &'static str,
+        path: String,
+        body: Option<Value>,
+    },
+    Mcp {
+        method: &'static str,
+        params: Value,
+    },
 }
 
 /// The request of an operation about these things.
@@ -106,11 +115,18 @@ fn rest(operation: Operation, things: &Things) -> Example {
         "rest.add_documents" => ("POST", format!("/v1/sources/{repository}/documents"), None, 501, false),
         "rest.get_job" => ("GET", format!("/v1/jobs/{job}"), None, 200, true),
         "rest.cancel_job" => ("POST", format!("/v1/jobs/{job}/cancel"), None, 200, true),
+        "rest.upload_snapshot" => {
+            let commit = "3".repeat(40);
+            let lines = facts::bytes(&facts::snapshot(&commit, vec![], vec![facts::file("src/a.ts", vec![])]));
+            let body = String::from_utf8(lines).unwrap_or_default();
+            let path = format!("/v1/sources/{repository}/snapshots/{commit}?ref=matrix");
+            ("PUT", path, Some(Value::String(body)), 201, true)
+        }
         "rest.delete_source" => ("DELETE", format!("/v1/sources/{repository}"), None, 202, true),
         other => panic!("{other} is in core/src/policy.rs and has no example in tests/http/examples.rs; add one"),
     };
     let outcome = match operation.name() {
-        "rest.export_audit_log" => None,
+        "rest.export_audit_log" | "rest.upload_snapshot" => None,
         _ if status < 400 => Some("ok"),
         _ => Some("refused"),
     };

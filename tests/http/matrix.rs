@@ -232,6 +232,9 @@ impl Matrix {
             Given::Rest { method, path, body } => {
                 let request = client.request(method.parse().unwrap(), format!("{}{path}", self.service.url));
                 match body {
+                    Some(Value::String(lines)) => {
+                        request.header("content-type", "application/x-ndjson").body(lines.clone())
+                    }
                     Some(body) => request.json(body),
                     None => request,
                 }

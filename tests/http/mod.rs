@@ -19,3 +19,4 @@ mod matrix;
 mod rest;
 mod sources;
 mod surface;
+mod uploads;

@@ -3,6 +3,7 @@
 use sync_core::graph::{CallSite, Client, Context, EvidenceStep, FileFacts, Header, SNAPSHOT_FORMAT, Skipped, Symbol};
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
+use sync_ingest::snapshot::Writer;
 use sync_store::SnapshotFacts;
 
 /// A snapshot of a commit; files are sorted by path.
@@ -111,4 +112,23 @@ pub fn client(api_version: &str) -> Client {
         constructed_at: "src/stripe.ts#stripe#0".to_owned(),
         envelope: None,
     }
+}
+
+/// The snapshot as it is sent.
+///
+/// # Panics
+/// Where it has no such form.
+pub fn bytes(snapshot: &SnapshotFacts) -> Vec<u8> {
+    let mut out = Vec::new();
+    let written = Writer::new(&mut out, &snapshot.header).and_then(|mut writer| {
+        for skipped in &snapshot.skipped {
+            writer.skipped(skipped)?;
+        }
+        for file in &snapshot.files {
+            writer.file(file)?;
+        }
+        writer.finish()
+    });
+    written.unwrap_or_else(|error| panic!("{error}"));
+    out
 }

@@ -1,7 +1,7 @@
 //! Reading a snapshot that anyone may have written.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 
 use sha2::{Digest, Sha256};
 use sync_core::graph::{End, FileFacts, Header, Line, MAX_PATH_BYTES, SNAPSHOT_FORMAT, Skipped};
@@ -456,6 +456,15 @@ fn check_order(last: Option<&str>, path: &str, line: u64) -> Result<(), Snapshot
         Some(last) if last > path => Err(SnapshotError::OutOfOrder { line, path: shown(path, 200) }),
         _ => Ok(()),
     }
+}
+
+/// Whether a snapshot is compressed; leaves the input at its start.
+pub fn is_compressed(input: &mut (impl Read + Seek)) -> io::Result<bool> {
+    let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
+    input.rewind()?;
+    input.take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
+    input.rewind()?;
+    Ok(magic == ZSTD_MAGIC)
 }
 
 fn decompressed<'a>(input: impl Read + 'a) -> Result<Box<dyn BufRead + 'a>, SnapshotError> {

@@ -162,6 +162,8 @@ policy! {
     GetJob = "rest.get_job", [GraphRead | SourcesWrite], Repository;
     /// Takes a job back.
     CancelJob = "rest.cancel_job", [SourcesWrite], Repository;
+    /// Stores a snapshot that was made elsewhere.
+    UploadSnapshot = "rest.upload_snapshot", [SourcesWrite], Repository;
     /// Erases a source with all that is known of it.
     DeleteSource = "rest.delete_source", [SourcesWrite], Repository;
 }

@@ -51,9 +51,14 @@ pub async fn read_up_to(body: Body, most: usize) -> Result<(Bytes, Place), Probl
 
 /// Whether the head says that the body is JSON.
 pub fn is_json(headers: &HeaderMap) -> bool {
+    is_one_of(headers, &["application/json"])
+}
+
+/// Whether the head says that the body is in one of these forms.
+pub fn is_one_of(headers: &HeaderMap, forms: &[&str]) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.and_then(|kind| kind.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        .is_some_and(|kind| forms.iter().any(|form| kind.trim().eq_ignore_ascii_case(form)))
 }
 
 struct TooLong;

@@ -52,6 +52,7 @@ mod repository_named;
 mod revoke_token;
 mod rotate_token;
 mod source_views;
+mod upload_snapshot;
 mod views;
 pub mod words;
 
@@ -105,6 +106,7 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         answer::<add_documents::AddDocuments>(),
         answer::<get_job::GetJob>(),
         answer::<cancel_job::CancelJob>(),
+        respond::<upload_snapshot::UploadSnapshot>(),
         answer::<delete_source::DeleteSource>(),
     ]
 });

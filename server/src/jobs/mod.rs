@@ -16,6 +16,7 @@ pub mod reindex;
 pub mod remote;
 pub mod run;
 pub mod sweep;
+pub mod uploaded;
 pub mod worker;
 
 use async_trait::async_trait;

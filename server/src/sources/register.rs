@@ -143,14 +143,15 @@ fn forge_of(url: &RemoteUrl) -> Option<Forge> {
 }
 
 impl Fit {
-    /// Registers it on somebody's word that its code may be fetched, and asks for its first index. Within the transaction,
-    /// who asks reads it, and no longer: see [`Tx::grant`].
+    /// Registers it, with whose word it is that its code may be fetched, and asks for its first index unless its gate is
+    /// off: then nothing is fetched, and its snapshots are uploaded. Within the transaction, who asks reads it, and no
+    /// longer: see [`Tx::grant`].
     pub async fn register(
         &self,
         tx: &mut Tx,
-        consented_by: &str,
+        consented_by: Option<&str>,
         now: OffsetDateTime,
-    ) -> Result<(Repository, Enqueued), StoreError> {
+    ) -> Result<(Repository, Option<Enqueued>), StoreError> {
         let new = NewRepository {
             id: RepositoryId::at(now),
             name: &self.name,
@@ -160,8 +161,15 @@ impl Fit {
         };
         let source = tx.register_repository(&new, now).await?;
         tx.set_source_settings(source.id, &self.settings).await?;
-        tx.set_egress_consent(source.id, Some(consented_by), now).await?;
-        let job = enqueue(tx, source.id, JobKind::Reindex, None, JobCause::Registration, now).await?;
+        if let Some(consented_by) = consented_by {
+            tx.set_egress_consent(source.id, Some(consented_by), now).await?;
+        }
+        let job = match self.settings.gate {
+            Gate::Off => None,
+            Gate::Auto | Gate::On => {
+                Some(enqueue(tx, source.id, JobKind::Reindex, None, JobCause::Registration, now).await?)
+            }
+        };
         let source =
             tx.repository(source.id).await?.ok_or_else(|| StoreError::NotFound("the new source".to_owned()))?;
         Ok((source, job))

@@ -154,7 +154,7 @@ async fn add(args: &AddArgs, config: &Config) -> Result<(), Failure> {
     let desk = Desk::at(config, &args.at).await?;
     let mut tx = desk.change().await?;
     let (source, job) =
-        fit.register(&mut tx, "syncd:administration", desk.now).await.map_err(|error| match &error {
+        fit.register(&mut tx, Some("syncd:administration"), desk.now).await.map_err(|error| match &error {
             StoreError::Conflict(rule) if rule == "repository_name_taken" => {
                 Failure::refused("there is a source of that name", "give another one with --name")
             }
@@ -168,7 +168,7 @@ async fn add(args: &AddArgs, config: &Config) -> Result<(), Failure> {
     }
     desk.done(tx, "cli.register_source").await?;
     say_source(&desk, &source)?;
-    say_job(&desk, job.id)
+    job.map_or(Ok(()), |job| say_job(&desk, job.id))
 }
 
 async fn webhook(args: &SourceArgs, provider: Option<Forge>, config: &Config) -> Result<(), Failure> {

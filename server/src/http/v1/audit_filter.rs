@@ -73,7 +73,8 @@ impl Narrowing<'_> {
     }
 }
 
-fn instant(name: &str, text: Option<&str>) -> Result<Option<OffsetDateTime>, Problem> {
+/// An instant as it is sent.
+pub(super) fn instant(name: &str, text: Option<&str>) -> Result<Option<OffsetDateTime>, Problem> {
     text.map(|text| {
         OffsetDateTime::parse(text, &Rfc3339)
             .map_err(|_| Problem::invalid_argument(name, "an instant like 2026-11-30T12:00:00Z"))

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, Method, StatusCode, header};
@@ -43,10 +44,15 @@ pub trait Endpoint: Send + Sync + Sized + 'static {
     const SUBJECT: &'static str = "thing";
     /// How it says that it went well; 204 where there is nothing to say.
     const SUCCESS: StatusCode = StatusCode::OK;
+    /// Another status by which it says that it went well, with the same answer.
+    const ALSO: Option<StatusCode> = None;
     /// How else it may end, beside what every operation may end with: 409 and whatever is its own.
     const FAILURES: &'static [StatusCode] = &[];
     /// Whether a request without a body is one with an empty object: where nothing in it has to be said.
     const BODY_OPTIONAL: bool = false;
+    /// In which forms it takes a body that it reads by itself, since it is no JSON and may be large. Its [`Endpoint::Body`]
+    /// is [`Nothing`].
+    const UPLOADS: &'static [&'static str] = &[];
     /// In which forms it answers, as HTTP names them.
     const MEDIA: &'static [&'static str] = &["application/json"];
     /// What is said where what the path names is not there.
@@ -113,6 +119,8 @@ pub struct Input<E: Endpoint> {
     pub query: E::Query,
     /// The body.
     pub body: E::Body,
+    /// The body of an operation that reads it by itself; empty otherwise.
+    pub stream: Body,
 }
 
 /// One request of a principal who may ask it.
@@ -251,7 +259,7 @@ pub(super) fn success<E: Endpoint>() -> StatusCode {
 }
 
 /// The JSON of an answer; empty where it has none.
-fn body<E: Endpoint>(output: &E::Output) -> Result<Vec<u8>, Problem> {
+pub(super) fn body<E: Endpoint>(output: &E::Output) -> Result<Vec<u8>, Problem> {
     if Nothing::is::<E::Output>() {
         return Ok(Vec::new());
     }
@@ -262,7 +270,7 @@ fn body<E: Endpoint>(output: &E::Output) -> Result<Vec<u8>, Problem> {
 }
 
 /// An answer as the response it is.
-fn said(status: StatusCode, body: Vec<u8>) -> Response {
+pub(super) fn said(status: StatusCode, body: Vec<u8>) -> Response {
     let empty = body.is_empty();
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();

@@ -41,7 +41,14 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
     }
     let query = Query::<E::Query>::try_from_uri(&parts.uri);
     let query = query.map(|Query(query)| query).map_err(|rejection| bad_query(&rejection))?;
+    let mut stream = Body::empty();
     let body = if Nothing::is::<E::Body>() {
+        if !E::UPLOADS.is_empty() {
+            if !body::is_one_of(&parts.headers, E::UPLOADS) {
+                return Err(not_uploaded(E::UPLOADS));
+            }
+            stream = body;
+        }
         nothing()?
     } else {
         let bytes = body::read(body).await?;
@@ -68,7 +75,7 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
             "Send it without.",
         ));
     }
-    Ok(Given { input: Input { path, query, body }, arguments, key })
+    Ok(Given { input: Input { path, query, body, stream }, arguments, key })
 }
 
 /// The value of a part that an operation does not have.
@@ -118,6 +125,15 @@ fn not_json() -> Problem {
         "unsupported_media_type",
         "The body of this operation is JSON, and the request does not say that its body is.",
         "Send the body as JSON, with the header `Content-Type: application/json`.",
+    )
+}
+
+fn not_uploaded(forms: &[&str]) -> Problem {
+    Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        "The request does not say that its body is in a form that this operation takes.",
+        format!("Send it with a `Content-Type` of {}.", forms.join(" or ")),
     )
 }
 

@@ -165,7 +165,7 @@ impl Describer {
 
     /// The description of one operation.
     pub(super) fn operation<E: Endpoint>(&mut self) -> Value {
-        let takes_body = !Nothing::is::<E::Body>();
+        let takes_body = !Nothing::is::<E::Body>() || !E::UPLOADS.is_empty();
         let mut parameters = Vec::new();
         self.parameters::<E::Path>("path", &mut parameters);
         self.parameters::<E::Query>("query", &mut parameters);
@@ -180,6 +180,9 @@ impl Describer {
             let schema = self.replies.subschema_for::<E::Output>();
             let forms = E::MEDIA.iter().map(|form| ((*form).to_owned(), json!({ "schema": schema })));
             told["content"] = Value::Object(forms.collect());
+        }
+        if let Some(also) = E::ALSO {
+            responses.insert(also.as_str().to_owned(), told.clone());
         }
         responses.insert(success.as_str().to_owned(), told);
         let absent = (!Nothing::is::<E::Path>()).then_some(StatusCode::NOT_FOUND);
@@ -203,7 +206,11 @@ impl Describer {
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }
-        if takes_body {
+        if !E::UPLOADS.is_empty() {
+            // OpenAPI 3.1 leaves the schema out where the form says all: bytes.
+            let forms = E::UPLOADS.iter().map(|form| ((*form).to_owned(), json!({})));
+            operation["requestBody"] = json!({ "required": true, "content": Value::Object(forms.collect()) });
+        } else if takes_body {
             let schema = self.requests.subschema_for::<E::Body>();
             operation["requestBody"] =
                 json!({ "required": !E::BODY_OPTIONAL, "content": { "application/json": { "schema": schema } } });

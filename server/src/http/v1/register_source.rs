@@ -84,7 +84,7 @@ impl Endpoint for RegisterSource {
     const PATH: &'static str = "/v1/sources";
     const TAG: &'static str = "provider";
     const SUMMARY: &'static str = "Register a source";
-    const DESCRIPTION: &'static str = "Its default branch is indexed as soon as a worker is free, and then follows its remote: by a webhook (POST /v1/sources/{source}/webhook) within seconds, and without one by a sweep. Without `consent.egress` nothing is registered. Who reads only what is granted gets a grant for it.";
+    const DESCRIPTION: &'static str = "Its default branch is indexed as soon as a worker is free, and then follows its remote: by a webhook (POST /v1/sources/{source}/webhook) within seconds, and without one by a sweep. Without `consent.egress` nothing is registered, unless `gate` is `off`: then nothing is fetched, and snapshots are uploaded (PUT /v1/sources/{source}/snapshots/{commit}). Who reads only what is granted gets a grant for it.";
     const SUCCESS: StatusCode = StatusCode::CREATED;
     type Path = Nothing;
     type Query = Nothing;
@@ -95,7 +95,8 @@ impl Endpoint for RegisterSource {
 impl Answer for RegisterSource {
     async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<SourceStatus, Problem> {
         let asked = input.body;
-        if !asked.consent.egress {
+        // Nothing is fetched through a gate that is off, so that there is nothing to consent to.
+        if !asked.consent.egress && !matches!(asked.gate, Some(GateWord::Off)) {
             return Err(not_consented());
         }
         let wanted = Wanted {
@@ -107,7 +108,7 @@ impl Answer for RegisterSource {
             gate: asked.gate.map(Into::into).unwrap_or_default(),
         };
         let fit = wanted.check(&call.app.config)?;
-        let by = &call.principal().name;
+        let by = asked.consent.egress.then_some(call.principal().name.as_str());
         let source = match fit.register(&mut reading.tx, by, reading.now).await {
             Ok((source, _job)) => source,
             Err(StoreError::Conflict(rule)) if rule == "repository_name_taken" => {
