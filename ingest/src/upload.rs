@@ -18,7 +18,7 @@ use crate::snapshot::{Limits, Reader, SnapshotError};
 
 /// Waits before each further try, where the service names no other time.
 const PAUSES: [Duration; 4] =
-    [Duration::from_secs(2), Duration::from_secs(8), Duration::from_secs(20), Duration::from_secs(60)];
+    [Duration::from_secs(2), Duration::from_secs(8), Duration::from_secs(20), Duration::from_mins(1)];
 
 /// The longest wait that a service may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_mins(2);
@@ -248,8 +248,8 @@ struct Problem {
 }
 
 fn refused(status: StatusCode, text: &str) -> UploadError {
-    let problem = serde_json::from_str(text)
-        .unwrap_or_else(|_| Problem { detail: shown(text.trim(), 200).to_string(), next_step: None });
+    let problem =
+        serde_json::from_str(text).unwrap_or_else(|_| Problem { detail: shown(text.trim(), 200), next_step: None });
     UploadError::Refused {
         status,
         detail: problem.detail,

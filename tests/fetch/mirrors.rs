@@ -72,7 +72,8 @@ async fn a_mirror_keeps_no_configuration_of_the_source_and_no_hooks() {
 #[tokio::test]
 async fn fetches_that_are_killed_at_any_time_leave_a_mirror_that_the_next_one_uses() {
     let forge = Forge::start().await;
-    let text: String = (0..10_000).map(|n| format!("export const n{n} = {};\n", n * 7919)).collect();
+    let lines: Vec<String> = (0..10_000).map(|n| format!("export const n{n} = {};\n", n * 7919)).collect();
+    let text = lines.concat();
     let remote = Repository::with(&[("a.ts", &text)]);
     remote.commit();
     let url = forge.serve(remote.path(), "acme");

@@ -51,8 +51,8 @@ fn a_change_asked_for_twice_under_one_key_is_done_once_and_answered_twice() {
         assert_ne!(beta.json()["id"], first.json()["id"]);
 
         // What failed did nothing, and is tried anew under the same key.
-        let taken = post(&service, &token, "/members", "key-2", &ci).await;
-        assert_eq!((taken.status, &taken.json()["code"]), (409, &json!("name_taken")), "{taken:?}");
+        let conflict = post(&service, &token, "/members", "key-2", &ci).await;
+        assert_eq!((conflict.status, &conflict.json()["code"]), (409, &json!("name_taken")), "{conflict:?}");
         let free = post(&service, &token, "/members", "key-2", &json!({ "name": "cd", "role": "ingest" })).await;
         assert_eq!((free.status, free.header("idempotency-replayed")), (201, ""), "{free:?}");
 

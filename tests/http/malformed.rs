@@ -3,8 +3,6 @@
 //! `SYNC_MALFORMED_CASES` says:
 //! `SYNC_MALFORMED_CASES=20000 cargo test -p sync-tests http::malformed -- --nocapture`.
 
-#![expect(clippy::print_stdout, reason = "how many cases there were is what a long run is read for")]
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;

@@ -1,7 +1,5 @@
 //! Many callers of two organizations at once, on four connections, some of whom leave in the middle.
 
-#![expect(clippy::print_stdout, reason = "how many requests there were is what the long run is read for")]
-
 use std::time::Duration;
 
 use serde_json::json;
@@ -54,7 +52,7 @@ fn many_at_once(callers: usize, calls_each: usize, told: impl Fn(&Asked)) {
                 let reply = if (caller + call).is_multiple_of(3) {
                     let leaving = async {
                         for _ in 0..call % 40 {
-                            tokio::task::yield_now().await
+                            tokio::task::yield_now().await;
                         }
                     };
                     tokio::select! { biased; () = leaving => None, reply = asking => Some(reply) }

@@ -73,14 +73,14 @@ impl RemoteAccess {
                 None => return Err(fault(&error, run.ticket.attempt)),
             },
         };
-        let held = Mirrors::hold(&path).ok().flatten().ok_or_else(|| {
+        let in_use = Mirrors::hold(&path).ok().flatten().ok_or_else(|| {
             Fault::Passing(Problem::new(
                 "disk",
                 "the mirror is gone before it was read",
                 "nothing: it is fetched again",
             ))
         })?;
-        Ok(Mirrored { repository: path, head, held, stale })
+        Ok(Mirrored { repository: path, head, held: in_use, stale })
     }
 
     /// Removes the mirrors that were not used for longest, where all take more room than they may.

@@ -116,7 +116,7 @@ impl Store {
         for _ in 0..self.pool.options().get_max_connections() {
             match self.pool.begin_with(AssertSqlSafe(begin.clone())).await {
                 Err(error) if is_gone(&error) => {}
-                begun => return Ok(begun?),
+                told => return Ok(told?),
             }
         }
         Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)

@@ -92,9 +92,9 @@ fn names_that_are_alike_are_told_apart() {
     // What is assigned last counts.
     let last = |one: &str, two: &str| format!("let a = 1;\n{one}\n{two}\nexport const b = a;\n");
     assert!(!export_the_same(&last("a = c();", "log(); a = d();"), &last("a = d();", "log(); a = c();")));
-    let used = |one: &str, two: &str| format!("let a = 1;\n{one}\n{two}\n");
-    let (uses, writes) = ("export const b = a;", "a = c();");
-    assert!(!export_the_same(&used(uses, writes), &used(writes, uses)));
+    let ordered = |one: &str, two: &str| format!("let a = 1;\n{one}\n{two}\n");
+    let (reads, writes) = ("export const b = a;", "a = c();");
+    assert!(!export_the_same(&ordered(reads, writes), &ordered(writes, reads)));
 }
 
 /// The calls of `f`.
