@@ -40,7 +40,7 @@ impl Numbers {
         match self.below(6) {
             0 => return String::new(),
             1 => return self.pick(STRANGE).to_owned(),
-            2 => return self.pick(STRANGE).repeat(1 + self.below(3000)),
+            2 => return self.pick(STRANGE).repeat(1 + self.below(100)),
             3 => chars.truncate(self.below(chars.len())),
             4 => chars.extend(self.pick(STRANGE).chars()),
             _ => {}
