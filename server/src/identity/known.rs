@@ -89,8 +89,9 @@ mod tests {
 
     const START: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 
-    fn organization(n: i64) -> OrganizationId {
-        OrganizationId::at(START + Duration::seconds(n))
+    /// The same for the same number: ids that are made of an instant differ each time.
+    fn organization(n: u128) -> OrganizationId {
+        OrganizationId::from_uuid(uuid::Uuid::from_u128(n))
     }
 
     fn row(n: i64) -> Arc<TokenRow> {
