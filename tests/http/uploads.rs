@@ -95,6 +95,8 @@ fn a_commit_that_is_older_than_what_is_indexed_does_not_replace_it() {
         assert_eq!(code(&older), (409, "newer_indexed".to_owned()), "{older:?}");
         assert!(older.text.contains(C2), "{older:?}");
         assert_eq!(ci.answered_at(9).await["commit"], C2);
+        let future = ci.send(C1, "?committed_at=9999-01-01T00:00:00Z", &made_at(C1, &[4])).await;
+        assert_eq!(code(&future), (422, "invalid_argument".to_owned()), "{future:?}");
         // On purpose, it does.
         assert_eq!(ci.send(C1, "", &made_at(C1, &[4])).await.status, 201);
     });
@@ -130,6 +132,10 @@ fn what_is_wrong_is_named_by_its_line_and_nothing_of_it_is_stored() {
             assert!(detail.contains(line), "{name}: {detail}");
             assert!(!reply.json()["next_step"].as_str().unwrap().is_empty());
         }
+        // What the database has no form for is stored as near as it can be.
+        let mut odd = made_at(C1, &[4]);
+        (odd.header.analyzer, odd.skipped[0].reason) = ("a\0b".to_owned(), "c\0d".to_owned());
+        assert_eq!(ci.send(C1, "?ref=odd", &odd).await.status, 201);
         let form = ci.put(C2, "", "text/plain", whole.clone()).await;
         assert_eq!(code(&form), (415, "unsupported_media_type".to_owned()));
         let name = ci.put("main", "", "application/x-ndjson", whole.clone()).await;
@@ -143,7 +149,7 @@ fn what_is_wrong_is_named_by_its_line_and_nothing_of_it_is_stored() {
 
         let rows = audit_log(database, both.alpha.principal.organization).await;
         let refused = rows.iter().filter(|row| row.action == "rest.upload_snapshot").count();
-        assert_eq!(refused, 10, "each try is written down");
+        assert_eq!(refused, 11, "each try is written down");
     });
 }
 

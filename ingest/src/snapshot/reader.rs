@@ -15,6 +15,10 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Largest zstd window that is accepted, as a power of two: 8 MiB, what level 19 uses.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
+/// The longest line that may hold fields this version does not know: they are read as values of any kind, which take
+/// fifty times the room of their text.
+const MAX_UNKNOWN: usize = 1 << 20;
+
 /// What a snapshot may cost before it is refused.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -414,6 +418,9 @@ impl<'a> Reader<'a> {
     fn has_claimed_hash(&self, facts: &FileFacts) -> bool {
         if facts.compute_facts_hash().is_ok_and(|hash| hash == facts.facts_hash) {
             return true;
+        }
+        if self.buffer.len() > MAX_UNKNOWN {
+            return false;
         }
         let Ok(serde_json::Value::Object(mut object)) = serde_json::from_slice(&self.buffer) else { return false };
         object.remove("facts_hash");

@@ -1,14 +1,15 @@
 //! Bodies that are larger than memory should hold: written to a file without a name, within bounds of size and time.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
 use futures::StreamExt as _;
 use http::StatusCode;
+use sync_core::ids::OrganizationId;
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::Instant;
 
 use super::problem::Problem;
 
@@ -18,28 +19,63 @@ pub const MAX_BYTES: u64 = 256 << 20;
 /// How long a client may send nothing.
 const SILENCE: Duration = Duration::from_secs(20);
 
+/// How long all of it may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(90);
+
 /// How many such bodies are there at a time: what they may take of the disk is this many times [`MAX_BYTES`].
-static SPOOLED: Semaphore = Semaphore::const_new(8);
+const PLACES: usize = 16;
+
+/// How many of them are one organization's, so that no one keeps the others out.
+const PLACES_EACH: usize = 2;
+
+static TAKEN: Mutex<BTreeMap<OrganizationId, usize>> = Mutex::new(BTreeMap::new());
 
 /// A body on the disk, which is gone with it.
 pub struct Spooled {
     /// All of it, from the start.
     pub file: File,
     /// A place among those that are there.
-    pub place: SemaphorePermit<'static>,
+    pub place: Place,
 }
 
-/// Takes all of the body, until `deadline` at the latest.
-pub async fn spool(body: Body, deadline: Instant) -> Result<Spooled, Problem> {
-    match tokio::time::timeout_at(deadline, take(body)).await {
-        Ok(spooled) => spooled,
+/// A place among the bodies that are there.
+pub struct Place(OrganizationId);
+
+impl Place {
+    fn take(organization: OrganizationId) -> Result<Self, Problem> {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = taken.get(&organization).copied().unwrap_or_default();
+        if own >= PLACES_EACH || taken.values().sum::<usize>() >= PLACES {
+            return Err(busy());
+        }
+        taken.insert(organization, own + 1);
+        Ok(Self(organization))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        match taken.get_mut(&self.0) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => {
+                taken.remove(&self.0);
+            }
+        }
+    }
+}
+
+/// Takes all of the body of a request of that organization.
+pub async fn spool(body: Body, organization: OrganizationId) -> Result<Spooled, Problem> {
+    let place = Place::take(organization)?;
+    match tokio::time::timeout(ARRIVAL, take(body)).await {
+        Ok(Ok(file)) => Ok(Spooled { file, place }),
+        Ok(Err(problem)) => Err(problem),
         Err(_elapsed) => Err(late()),
     }
 }
 
-async fn take(body: Body) -> Result<Spooled, Problem> {
-    // The semaphore is never closed.
-    let place = SPOOLED.acquire().await.map_err(|_| Problem::internal())?;
+async fn take(body: Body) -> Result<File, Problem> {
     let mut file = tokio::fs::File::from_std(tempfile::tempfile().map_err(|error| no_room(&error))?);
     let mut chunks = body.into_data_stream();
     let mut taken: u64 = 0;
@@ -63,7 +99,7 @@ async fn take(body: Body) -> Result<Spooled, Problem> {
     }
     file.flush().await.map_err(|error| no_room(&error))?;
     file.rewind().await.map_err(|error| no_room(&error))?;
-    Ok(Spooled { file: file.into_std().await, place })
+    Ok(file.into_std().await)
 }
 
 fn late() -> Problem {
@@ -73,6 +109,19 @@ fn late() -> Problem {
         "The body did not arrive in time.",
         "Send it again; it may be sent any number of times.",
     )
+}
+
+/// As many are under way as may be.
+pub fn busy() -> Problem {
+    Problem {
+        retry_after_s: Some(10),
+        ..Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            "Other uploads are under way, as many as are taken at a time.",
+            "Try again in 10 seconds; the same upload may be sent any number of times.",
+        )
+    }
 }
 
 /// Nobody reads it, but the audit log does.

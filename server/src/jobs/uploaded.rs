@@ -7,7 +7,7 @@ use std::io::BufReader;
 use sync_core::graph::Header;
 use sync_core::text::shown;
 use sync_ingest::snapshot::{Limits, Reader, Record, SnapshotError};
-use sync_store::{RefOrigin, Repository, RepositoryState, SnapshotLine, StoreError, Swap, Tx};
+use sync_store::{Gate, RefOrigin, Repository, RepositoryState, SnapshotLine, StoreError, Swap, Tx};
 use time::OffsetDateTime;
 use tokio::sync::{mpsc, oneshot};
 
@@ -46,7 +46,7 @@ pub enum UploadFault {
         sent: String,
     },
     /// A commit that was made later is indexed already.
-    #[error("{ref_name} is indexed at a commit that was made later, {indexed}")]
+    #[error("`{ref_name}` is indexed at a commit that was made later, {indexed}")]
     Older {
         /// The ref.
         ref_name: String,
@@ -94,8 +94,8 @@ pub async fn store(tx: &mut Tx, uploaded: Uploaded<'_>, now: OffsetDateTime) -> 
     if !swap.confirmed || findings::are_stale(tx, &swap.index).await? {
         findings::replace(tx, &swap.index, now).await?;
     }
-    // What the remote's HEAD names is not known before a fetch, and of a source that only CI sends there is none.
-    let is_first = repository.default_branch == HEAD;
+    // What the remote's HEAD names a fetch says. Of a source that is never fetched, the first upload does.
+    let is_first = repository.default_branch == HEAD && repository.settings.gate == Gate::Off;
     if is_first {
         tx.set_default_branch(repository.id, ref_name).await?;
     }

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sync_core::policy::Operation;
 use sync_store::{Outcome, Repository, RepositoryState, StoreError, Swap};
+use time::Duration;
+use tokio::sync::Semaphore;
 
 use super::audit_filter::instant;
 use super::endpoint::{self, Call, Endpoint, Input, Nothing, Respond};
@@ -16,10 +18,17 @@ use super::words;
 use crate::audit::Failure as _;
 use crate::audit::ahead::Ahead;
 use crate::http::problem::Problem;
-use crate::http::spool::{Spooled, spool};
+use crate::http::spool::{Spooled, busy, spool};
 use crate::jobs::uploaded::{self, UploadFault, Uploaded};
 use crate::sources::provider::not_registered;
 use crate::sources::register::check_ref;
+
+/// How many snapshots are stored at a time: each has a connection to the database, of which there are few, and reads a line
+/// of up to 16 MiB.
+static STORED: Semaphore = Semaphore::const_new(2);
+
+/// How far a clock may be ahead of ours.
+const SKEW: Duration = Duration::minutes(10);
 
 /// Store a snapshot that was made elsewhere.
 pub(super) struct UploadSnapshot;
@@ -97,6 +106,10 @@ impl Respond for UploadSnapshot {
             return Err(Problem::invalid_argument("commit", "a commit's id in full, in lower-case hexadecimal"));
         }
         let committed_at = instant("committed_at", committed_at.as_deref())?;
+        // A commit of the future would keep out all that come after it.
+        if committed_at.is_some_and(|at| at > call.app.clock.now() + SKEW) {
+            return Err(Problem::invalid_argument("committed_at", "an instant that has been"));
+        }
         let source = source(call, &input.path.source).await?;
         let ref_name = r#ref.clone().unwrap_or_else(|| source.default_branch.clone());
         let arguments = json!({"commit": input.path.commit, "ref": ref_name});
@@ -105,11 +118,13 @@ impl Respond for UploadSnapshot {
         let ahead = ahead?;
         let deadline = ahead.deadline();
         let done = async {
-            let Spooled { file, place } = spool(input.stream, deadline).await?;
+            let Spooled { file, place } = spool(input.stream, call.principal().organization).await?;
+            // Those that wait hold no connection to the database meanwhile.
+            let turn = tokio::time::timeout_at(deadline, STORED.acquire()).await.map_err(|_| busy())?;
             let uploaded =
                 Uploaded { file, repository: &source, ref_name: &ref_name, commit: &input.path.commit, committed_at };
             let stored = tokio::time::timeout_at(deadline, store(call, uploaded)).await;
-            drop(place);
+            drop((place, turn));
             stored.unwrap_or_else(|_elapsed| Err(Problem::unavailable()))
         };
         let done = done.await;
@@ -158,7 +173,7 @@ fn problem(fault: UploadFault) -> Problem {
     let unsound =
         |next: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_snapshot", sentence(&what), next);
     match fault {
-        UploadFault::Unsound(error) => unsound(error.next_step()),
+        UploadFault::Unsound(error) => unsound(&sentence(error.next_step())),
         UploadFault::OtherCommit { .. } => unsound("Send it under the commit that its header names."),
         UploadFault::Older { .. } => Problem::conflict(
             "newer_indexed",
@@ -166,7 +181,7 @@ fn problem(fault: UploadFault) -> Problem {
             "Nothing has to be done; leave out committed_at to go back to the older commit on purpose.",
         ),
         UploadFault::Store(StoreError::Refused(what)) => {
-            let (what, next) = what.split_once("; next: ").unwrap_or((&what, "write the snapshot anew"));
+            let (what, next) = what.split_once("; next: ").unwrap_or((&what, "Write the snapshot anew"));
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_snapshot", sentence(what), sentence(next))
         }
         UploadFault::Store(error) => error.into(),

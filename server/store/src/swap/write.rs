@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::LockedRef;
 use super::columns::{CallCountArrays, CallSiteArrays, length};
 use super::incoming::Held;
-use crate::convert::{stored, stored_count};
+use crate::convert::{stored, stored_count, text};
 use crate::error::StoreError;
 use crate::facts::encode;
 use crate::indexes::IndexCounts;
@@ -205,7 +205,7 @@ impl Tx {
         .bind(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>())
         .bind(file_keys)
         .bind(hashes)
-        .bind(files.iter().map(|file| file.language.as_str()).collect::<Vec<_>>())
+        .bind(files.iter().map(|file| text(&file.language).into_owned()).collect::<Vec<_>>())
         .bind(files.iter().map(|file| stored_count(file.bytes)).collect::<Vec<_>>())
         .bind(files.iter().map(|file| stored(file.lines)).collect::<Vec<_>>())
         .bind(files.iter().map(|file| length(file.call_sites.len())).collect::<Vec<_>>())
@@ -230,7 +230,7 @@ impl Tx {
         .bind(ref_key)
         .bind(seq)
         .bind(skipped.iter().map(|skipped| skipped.path.as_str()).collect::<Vec<_>>())
-        .bind(skipped.iter().map(|skipped| skipped.reason.as_str()).collect::<Vec<_>>())
+        .bind(skipped.iter().map(|skipped| text(&skipped.reason).into_owned()).collect::<Vec<_>>())
         .execute(self.connection())
         .await?;
         Ok(())
@@ -257,9 +257,9 @@ impl Tx {
         .bind(ref_key)
         .bind(seq)
         .bind(&content_hash[..])
-        .bind(&header.analyzer)
-        .bind(&header.catalog)
-        .bind(&header.gate)
+        .bind(text(&header.analyzer))
+        .bind(text(&header.catalog))
+        .bind(text(&header.gate))
         .bind(header.partial)
         .bind(serde_json::to_string(&header.partial_reasons).map_err(json)?)
         .bind(stored_count(counts.files))
