@@ -10,7 +10,9 @@ use sync_ingest::git::{Fetched, Head, RemoteUrl};
 use sync_server::jobs::place::{LocalSources, WorkerFolders};
 use sync_server::jobs::run::Fault;
 use sync_server::jobs::sweep::{Remotes, Sweep};
-use sync_store::{JobCause, JobProblem, JobReport, JobState, RefOrigin, Repository, SourceSettings, Store, Ticket};
+use sync_store::{
+    Gate, JobCause, JobProblem, JobReport, JobState, RefOrigin, Repository, SourceSettings, Store, Ticket,
+};
 use sync_tests::{NOW, TestDatabase, facts, with_database};
 use tempfile::TempDir;
 use time::Duration;
@@ -139,6 +141,20 @@ fn a_push_that_nobody_told_of_is_found_and_what_is_indexed_is_left_alone() {
         let index = tx.current_index(world.source.repository, "main").await.unwrap().unwrap();
         assert_eq!(index.head_commit, Some("b".repeat(40)), "answers say that a newer head is known");
         tx.commit().await.unwrap();
+    });
+}
+
+#[test]
+fn a_remote_behind_a_gate_that_is_off_is_not_asked() {
+    with_database(async |database: &TestDatabase| {
+        let world = World::of(database).await;
+        world.has(vec![head("HEAD", "main", 'b')]);
+        let mut tx = database.store.begin_change(&world.source.principal).await.unwrap();
+        let off = SourceSettings { gate: Gate::Off, ..SourceSettings::default() };
+        tx.set_source_settings(world.source.repository, &off).await.unwrap();
+        tx.commit().await.unwrap();
+        world.sweep.round().await;
+        assert_eq!((world.remote.asked.lock().unwrap().len(), world.waiting().await), (0, vec![]));
     });
 }
 

@@ -20,6 +20,7 @@ use time::{Duration, OffsetDateTime};
 use super::place::{HEAD, LocalSources, Place, WorkerFolders};
 use super::run::Fault;
 use crate::shutdown::Shutdown;
+use crate::sources::refresh::may_refresh;
 
 /// How long jobs that ended are kept.
 const JOBS_KEPT: Duration = Duration::days(30);
@@ -172,7 +173,10 @@ impl Sweep {
             let refs = tx.refs(repository.id).await?;
             let jobs = tx.jobs_of(repository.id, JOBS_LOOKED_AT).await?;
             tx.commit().await?;
-            // One that may not be fetched is left alone: its last job says why.
+            // One that may not be fetched is left alone, and its remote not asked either: its last job says why.
+            if may_refresh(&repository).is_err() {
+                continue;
+            }
             let Ok(Place::Remote(url)) = Place::of(&repository, &self.local) else { continue };
             match self.remotes.heads(&self.store, organization, &repository, &url, &asked(&repository, &refs)).await {
                 Ok(found) => self.compare(&principal, &repository, &refs, &jobs, &found).await?,
