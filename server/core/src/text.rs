@@ -1,4 +1,4 @@
-//! Showing text that came from outside.
+//! Text that came from outside: what it is, and how it is shown.
 
 /// Whether a character moves what stands around it: control characters, ends of lines, marks of direction.
 fn misleads(c: char) -> bool {
@@ -14,9 +14,20 @@ pub fn shown(text: &str, max: usize) -> String {
     out
 }
 
+/// Whether the text is a complete commit id.
+pub fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{is_commit, shown};
+
+    #[test]
+    fn complete_commits_only() {
+        assert!(is_commit(&"0a".repeat(20)) && is_commit(&"0a".repeat(32)));
+        assert!(!is_commit("0a0a0a") && !is_commit(&"0A".repeat(20)) && !is_commit("main"));
+    }
 
     #[test]
     fn long_and_control_characters_are_tamed() {

@@ -1,6 +1,7 @@
 //! Which index answers: the repository named, pinned or alone, at the ref named or its default branch.
 
 use serde_json::Value;
+use sync_core::text::is_commit;
 use sync_store::{Index, Repository, RepositoryState};
 
 use super::error::{AnswerError, MAX_NAMES};
@@ -140,11 +141,6 @@ pub(super) async fn find(
     }
 }
 
-/// Whether the text is a complete commit id.
-pub(super) fn is_commit(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 fn none_visible() -> Absence {
     Absence::new("never_indexed", "No repository is visible to you. Register one, or ask for a grant to one.")
 }
@@ -183,16 +179,5 @@ fn why_absent(repository: &Repository, ref_name: Option<&str>) -> Absence {
             "never_indexed",
             format!("{name} is registered and was never indexed{why}. Its index starts with its next push or refresh."),
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn complete_commits_only() {
-        assert!(is_commit(&"0a".repeat(20)) && is_commit(&"0a".repeat(32)));
-        assert!(!is_commit("0a0a0a") && !is_commit(&"0A".repeat(20)) && !is_commit("main"));
     }
 }

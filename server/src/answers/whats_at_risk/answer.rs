@@ -9,6 +9,7 @@ use sync_core::ids::FindingId;
 use sync_core::join::{Applies, FeedIndex, Finding, Site, Window, join};
 use sync_core::provenance::{ContextSavings, Envelope, FeedProvenance, FeedState, Status};
 use sync_core::rung::BindingSource;
+use sync_core::text::is_commit;
 use sync_store::{CallSiteCounts, CallSiteFilter, FindingFilter, FindingRow, Index, Repository, SummaryRow};
 use time::Date;
 
@@ -230,7 +231,7 @@ async fn base_findings(
     if let Some(index) = reading.tx.current_index(repository.id, base).await? {
         return Ok(Some((reading.tx.finding_ids(&index).await?, index.id.to_string())));
     }
-    if !target::is_commit(base) {
+    if !is_commit(base) {
         return Ok(None);
     }
     let Some(index) = reading.tx.index_by_commit(repository.id, base).await? else { return Ok(None) };

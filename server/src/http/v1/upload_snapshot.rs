@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sync_core::policy::Operation;
+use sync_core::text::is_commit;
 use sync_store::{Outcome, Repository, RepositoryState, StoreError, Swap};
 use time::Duration;
 use tokio::sync::Semaphore;
@@ -146,10 +147,6 @@ impl Respond for UploadSnapshot {
         };
         Ok(endpoint::said(status, endpoint::body::<Self>(&output)?))
     }
-}
-
-fn is_commit(text: &str) -> bool {
-    [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// The source, where the caller may see it.
