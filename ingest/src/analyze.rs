@@ -296,7 +296,7 @@ fn line(facts: FileFacts) -> Result<Line, NotCanonical> {
     let facts = facts.seal()?;
     match FileLine::new(&facts) {
         Ok(line) => Ok(Line::New(line)),
-        Err(WriteError::LineTooLong { .. }) => Ok(Line::TooLarge),
+        Err(WriteError::LineTooLong { .. } | WriteError::OutOfBounds { .. }) => Ok(Line::TooLarge),
         Err(error) => Err(NotCanonical::new(&facts.path, &error)),
     }
 }

@@ -134,7 +134,9 @@ fn what_is_wrong_is_named_by_its_line_and_nothing_of_it_is_stored() {
         }
         // What the database has no form for is stored as near as it can be.
         let mut odd = made_at(C1, &[4]);
-        (odd.header.analyzer, odd.skipped[0].reason) = ("a\0b".to_owned(), "c\0d".to_owned());
+        odd.header.analyzer = "a\0b".to_owned();
+        odd.files[0].call_sites[0].chain = "c\0d".to_owned();
+        odd.files[0] = odd.files[0].clone().seal().unwrap();
         assert_eq!(ci.send(C1, "?ref=odd", &odd).await.status, 201);
         let form = ci.put(C2, "", "text/plain", whole.clone()).await;
         assert_eq!(code(&form), (415, "unsupported_media_type".to_owned()));
@@ -150,6 +152,44 @@ fn what_is_wrong_is_named_by_its_line_and_nothing_of_it_is_stored() {
         let rows = audit_log(database, both.alpha.principal.organization).await;
         let refused = rows.iter().filter(|row| row.action == "rest.upload_snapshot").count();
         assert_eq!(refused, 11, "each try is written down");
+    });
+}
+
+#[test]
+fn a_field_that_holds_what_none_may_is_named_with_its_line() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let token = service.token(&both.alpha.principal, &[Scope::SourcesWrite, Scope::GraphRead], None).await.1;
+        let ci = Ci { service: &service, token, source: both.alpha.repository.to_string() };
+        type Change = fn(&mut Value);
+        let cases: [(Change, &str); 7] = [
+            (|line| line["gate"] = "on".repeat(4_500_000).into(), "Line 1: `gate` is `onon"),
+            (|line| line["clients"][0]["vendor"] = "".into(), "Line 1: `clients[0].vendor` is"),
+            (
+                |line| line["path"] = format!("{}/x", line["path"].as_str().unwrap_or_default()).repeat(300).into(),
+                "Line 2",
+            ),
+            (|line| line["path"] = "../../etc/passwd".into(), "Line 2: `path` is"),
+            (|line| line["call_sites"][0]["line"] = 0.into(), "Line 3: `call_sites[0].line` is 0; lines count from 1."),
+            (|line| line["symbols"][0]["name"] = "n".repeat(100_000).into(), "Line 3: `symbols[0].name` has 100000"),
+            (|line| line["call_sites"][0]["column"] = 0.into(), "Line 3: `call_sites[0].column` is 0"),
+        ];
+        for (change, expected) in cases {
+            let at = expected.as_bytes()[5] - b'0';
+            let seen = std::cell::Cell::new(0);
+            let body = facts::changed_bytes(&made_at(C1, &[4]), |line| {
+                seen.set(seen.get() + 1);
+                if seen.get() == at {
+                    change(line);
+                }
+            });
+            let reply = ci.put(C1, "", "application/x-ndjson", body).await;
+            assert_eq!(code(&reply), (422, "invalid_snapshot".to_owned()), "{expected}");
+            let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+            assert!(detail.starts_with(expected) && detail.len() < 400, "{expected}: {detail}");
+        }
+        assert_eq!(ci.answered_at(4).await["status"], "not_indexed", "nothing was stored");
     });
 }
 

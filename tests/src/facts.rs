@@ -1,5 +1,7 @@
 //! Snapshots made by hand, with as little in them as a test needs.
 
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use sync_core::graph::{CallSite, Client, Context, EvidenceStep, FileFacts, Header, SNAPSHOT_FORMAT, Skipped, Symbol};
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
@@ -130,5 +132,29 @@ pub fn bytes(snapshot: &SnapshotFacts) -> Vec<u8> {
         writer.finish()
     });
     written.unwrap_or_else(|error| panic!("{error}"));
+    out
+}
+
+/// The same with lines changed: their digest is made anew, so that it is not what is found wrong. The header is the first,
+/// files are sealed anew.
+///
+/// # Panics
+/// Where a line is no JSON, or facts have no canonical form.
+pub fn changed_bytes(snapshot: &SnapshotFacts, change: impl Fn(&mut Value)) -> Vec<u8> {
+    let text = String::from_utf8(bytes(snapshot)).unwrap_or_else(|error| panic!("{error}"));
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let mut value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}"));
+        change(&mut value);
+        if value["kind"] == "file" {
+            let facts: FileFacts = serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error}"));
+            value["facts_hash"] = facts.compute_facts_hash().unwrap_or_else(|error| panic!("{error}")).into();
+        }
+        if value["kind"] == "end" {
+            value["sha256"] = hex::encode(Sha256::digest(&out)).into();
+        }
+        out.extend_from_slice(value.to_string().as_bytes());
+        out.push(b'\n');
+    }
     out
 }

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 
 use sha2::{Digest, Sha256};
-use sync_core::graph::{End, FileFacts, Header, Line, MAX_PATH_BYTES, SNAPSHOT_FORMAT, Skipped};
+use sync_core::graph::{End, FileFacts, Header, Line, SNAPSHOT_FORMAT, Skipped};
 use sync_core::rung::Rung;
 use sync_core::text::shown;
 
-use super::{MAX_LINE, MAX_REASON_FILES};
+use super::MAX_LINE;
+use super::bounds::{self, Breach};
 
 /// First bytes of a zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -18,6 +19,10 @@ const ZSTD_WINDOW_LOG: u32 = 23;
 /// The longest line that may hold fields this version does not know: they are read as values of any kind, which take
 /// fifty times the room of their text.
 const MAX_UNKNOWN: usize = 1 << 20;
+
+/// The most values of one line, counted by the commas between them before it is read: one of three bytes would take forty
+/// times its room. No line that the indexer writes has a tenth of them.
+const MAX_VALUES: usize = 2 << 20;
 
 /// What a snapshot may cost before it is refused.
 #[derive(Debug, Clone, Copy)]
@@ -122,13 +127,13 @@ pub enum SnapshotError {
         /// Whose line.
         path: String,
     },
-    /// A path that is absolute, has `..`, or holds control characters.
-    #[error("line {line}: `{path}` is not a path inside a repository")]
-    BadPath {
+    /// A field that holds what none may: a text that is too long, a path that leaves the repository, line 0.
+    #[error("line {line}: {breach}")]
+    OutOfBounds {
         /// Where.
         line: u64,
-        /// As given.
-        path: String,
+        /// Which field, and what is wrong with it.
+        breach: Breach,
     },
     /// The line is not the one that was hashed.
     #[error("line {line}: the facts of `{path}` do not have the hash they claim")]
@@ -187,12 +192,15 @@ impl SnapshotError {
                 "index a smaller part of the repository, or exclude generated code from it"
             }
             Self::ClaimedRung { .. } => "upload the snapshot as sync-ingest wrote it",
+            Self::OutOfBounds { .. } => {
+                "write the snapshot with `sync-ingest index` and transfer it unchanged; report the field, if it did write that"
+            }
             _ => "write the snapshot again with `sync-ingest index` and transfer it unchanged",
         }
     }
 }
 
-/// Hands out the lines of a snapshot, each checked: form, order, paths, hashes, rungs, clients; and at the end counts
+/// Hands out the lines of a snapshot, each checked: form, bounds of its fields, order, hashes, rungs, clients; and at the end counts
 /// and digest. Only after [`Reader::next_record`] has returned `None` was all of it sound.
 pub struct Reader<'a> {
     input: Box<dyn BufRead + 'a>,
@@ -346,24 +354,19 @@ impl<'a> Reader<'a> {
             return Err(SnapshotError::UnknownFormat { found: format.format });
         }
         let Line::Header(header) = self.parse_line()? else { return Err(SnapshotError::NoHeader) };
-        let malformed = |reason: String| SnapshotError::Malformed { line: 1, reason };
-        if let Some(reason) = header.partial_reasons.iter().find(|reason| reason.files.len() > MAX_REASON_FILES) {
-            return Err(malformed(format!(
-                "partial reason `{}` names more than {MAX_REASON_FILES} files",
-                shown(&reason.reason, 40)
-            )));
-        }
-        if header.partial == header.partial_reasons.is_empty() {
-            return Err(malformed("`partial` and `partial_reasons` contradict each other".to_owned()));
-        }
-        if !header.clients.windows(2).all(|pair| pair[0].id < pair[1].id) {
-            return Err(malformed("the clients are not ascending by id".to_owned()));
-        }
+        bounds::header(&header).map_err(|breach| self.out_of_bounds(breach))?;
         Ok(header)
+    }
+
+    fn out_of_bounds(&self, breach: Breach) -> SnapshotError {
+        SnapshotError::OutOfBounds { line: self.line, breach }
     }
 
     fn parse_line(&self) -> Result<Line, SnapshotError> {
         let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        if line.iter().filter(|byte| **byte == b',').count() > MAX_VALUES {
+            return Err(SnapshotError::TooLarge { line: self.line, limit: format!("{MAX_VALUES} values in a line") });
+        }
         serde_json::from_slice(line).map_err(|error| {
             // The parser counts lines of its own, which would contradict ours.
             let text = error.to_string();
@@ -374,8 +377,7 @@ impl<'a> Reader<'a> {
     }
 
     fn check_skipped(&mut self, skipped: &Skipped) -> Result<(), SnapshotError> {
-        let path = skipped.path.strip_suffix('/').unwrap_or(&skipped.path);
-        self.check_path(path, &skipped.path)?;
+        bounds::skipped(skipped).map_err(|breach| self.out_of_bounds(breach))?;
         if self.last_file.is_some() {
             return Err(SnapshotError::OutOfOrder { line: self.line, path: shown(&skipped.path, 200) });
         }
@@ -387,7 +389,7 @@ impl<'a> Reader<'a> {
 
     fn check_file(&mut self, facts: &FileFacts) -> Result<(), SnapshotError> {
         let line = self.line;
-        self.check_path(&facts.path, &facts.path)?;
+        bounds::file(facts).map_err(|breach| self.out_of_bounds(breach))?;
         check_order(self.last_file.as_deref(), &facts.path, line)?;
         for call_site in &facts.call_sites {
             if call_site.binding_source != Rung::Static {
@@ -446,14 +448,6 @@ impl<'a> Reader<'a> {
             return Err(SnapshotError::Digest { line: self.line });
         }
         Ok(())
-    }
-
-    fn check_path(&self, path: &str, given: &str) -> Result<(), SnapshotError> {
-        let sound = !path.is_empty()
-            && path.len() <= MAX_PATH_BYTES
-            && !path.contains(|c: char| c.is_control())
-            && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-        if sound { Ok(()) } else { Err(SnapshotError::BadPath { line: self.line, path: shown(given, 200) }) }
     }
 }
 

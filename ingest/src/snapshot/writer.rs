@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use sync_core::graph::{End, FileFacts, Header, Skipped};
 
 use super::MAX_LINE;
+use super::bounds::{self, Breach};
 
 /// A line of a snapshot by reference, so that facts are written without a copy; the same JSON as
 /// [`sync_core::graph::Line`].
@@ -44,6 +45,7 @@ pub struct LineCounts {
 impl FileLine {
     /// The line of sealed facts.
     pub fn new(facts: &FileFacts) -> Result<Self, WriteError> {
+        bounds::file(facts).map_err(|breach| WriteError::OutOfBounds { path: facts.path.clone(), breach })?;
         let mut bytes = Vec::new();
         encode(&facts.path, &LineRef::File(facts), &mut bytes)?;
         let counts = LineCounts {
@@ -88,6 +90,20 @@ pub enum WriteError {
         /// Bytes of its line.
         bytes: usize,
     },
+    /// A field that readers refuse.
+    #[error("the facts of `{path}` cannot be written: {breach}")]
+    OutOfBounds {
+        /// The file.
+        path: String,
+        /// Which field, and what is wrong with it.
+        breach: Breach,
+    },
+    /// A field of the header that readers refuse.
+    #[error("the header of the snapshot cannot be written: {breach}")]
+    Header {
+        /// Which field, and what is wrong with it.
+        breach: Breach,
+    },
     /// Paths given in an order that readers refuse: a bug of the caller.
     #[error("`{path}` was given out of order")]
     OutOfOrder {
@@ -101,6 +117,7 @@ impl<'a> Writer<'a> {
     pub fn new(out: &'a mut dyn Write, header: &Header) -> Result<Self, WriteError> {
         let counts =
             End { files: 0, skipped: 0, symbols: 0, edges: 0, unresolved: 0, call_sites: 0, sha256: String::new() };
+        bounds::header(header).map_err(|breach| WriteError::Header { breach })?;
         let mut writer = Self { out, digest: Sha256::new(), counts, last_skipped: None, last_file: None };
         writer.write_line("header", &LineRef::Header(header))?;
         Ok(writer)
