@@ -7,7 +7,7 @@ use sync_core::graph::{Client, short_hash};
 
 use super::value::FileId;
 use crate::catalog::VendorId;
-use crate::parse::{ExprId, SymbolIndex};
+use crate::parse::{ExprId, FunctionId, SymbolIndex};
 
 /// Where requests of a client go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) enum Host {
     Own,
     /// To another host, or one of several, that the code names.
     Other,
+    /// To a server of another vendor of the catalog: its address, as the code names it.
+    Served(String),
     /// To wherever a value says that is not known here.
     Hidden,
 }
@@ -27,6 +29,10 @@ pub(super) enum Site {
     Made(FileId, ExprId),
     /// A parameter, field or variable that is declared to be one, in a symbol.
     Declared(FileId, Option<SymbolIndex>, VendorId, String),
+    /// A client of one vendor's package while it is called for another, whose server it is pointed at.
+    Served(usize, String),
+    /// What a parameter is where callers give different clients.
+    Doubtful(FileId, FunctionId, u32),
     /// Plain requests of a symbol to a vendor, with a version and an envelope.
     Plain(FileId, Option<SymbolIndex>, String, Option<String>, Option<String>),
 }
@@ -65,6 +71,8 @@ struct Met {
     made_in: Option<FileId>,
     /// Whether something is called on it.
     named: bool,
+    /// Whether it is of one vendor's package, and called for another.
+    is_served: bool,
 }
 
 impl Clients {
@@ -76,9 +84,10 @@ impl Clients {
         let at = self.records.len();
         let made_in = match site {
             Site::Made(file, _) => Some(file),
-            Site::Declared(..) | Site::Plain(..) => None,
+            Site::Declared(..) | Site::Served(..) | Site::Doubtful(..) | Site::Plain(..) => None,
         };
-        self.records.push(Met { record: make(), made_in, named: false });
+        let is_served = matches!(site, Site::Served(..));
+        self.records.push(Met { record: make(), made_in, named: false, is_served });
         self.by_site.insert(site, at);
         at
     }
@@ -95,6 +104,11 @@ impl Clients {
     /// The file that constructs a client.
     pub(super) fn made_in(&self, at: usize) -> Option<FileId> {
         self.records[at].made_in
+    }
+
+    /// Whether a client is of one vendor's package, and called for another.
+    pub(super) fn is_served(&self, at: usize) -> bool {
+        self.records[at].is_served
     }
 
     pub(super) fn name(&mut self, at: usize) {
@@ -126,6 +140,11 @@ pub(crate) fn united(all: impl IntoIterator<Item = Client>) -> Vec<Client> {
         }
     }
     by_id.into_values().collect()
+}
+
+/// The id of a client while it is called for another vendor.
+pub(super) fn id_for(id: &str, vendor: &str) -> String {
+    short_hash(&[id, vendor])
 }
 
 /// The id of a client: 8 bytes over where it is declared and whose it is.

@@ -224,7 +224,8 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 let is_typed = value.alternatives().iter().any(|it| matches!(it, Value::Typed(..)));
                 if member.is_known() && is_typed {
                     let (symbol, line) = self.place_of(file, *object);
-                    return self.declared(member, file, symbol, line, "a member of the client's type");
+                    let declared = self.declared(member, file, symbol, line, "a member of the client's type");
+                    return self.as_given(declared, file, *object, &[Step::Member(*name)]);
                 }
                 if !value.is_known() {
                     return self.member_assigned(file, expr);
@@ -305,6 +306,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 } else {
                     let (symbol, line) = self.place_of(file, *expr);
                     let value = self.declared(value, file, symbol, line, "a member of the client's type");
+                    let value = self.as_given(value, file, *expr, steps);
                     let step = format!("destructured as {}", parsed.name(it.name));
                     stepped(value, file, it.line, it.symbol, &step)
                 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::clients::Host;
+use super::clients::{Host, Record, Site};
 use super::eval::{Evaluator, stepped};
 use super::value::{FileId, Value, Vendor};
 use crate::parse::{CallFact, Expr, ExprId, FunctionId, Step};
@@ -61,17 +61,44 @@ impl Evaluator<'_, '_> {
         }
         let mut one = Value::Unknown;
         let mut is_one = callers.len() <= MOST_CALLERS;
+        let mut elsewhere = None;
         for given in all.into_iter().flatten() {
             let given = self.walk(given, file, steps);
-            if let Some(elsewhere) = given.vendors().find(|vendor| promised && self.is_elsewhere(vendor)) {
-                return stepped(Value::Vendor(Rc::clone(elsewhere)), file, line, symbol, "given by a caller");
-            }
+            elsewhere = elsewhere.or_else(|| given.vendors().find(|vendor| self.is_elsewhere(vendor)).cloned());
             is_one &= matches!(&given, Value::Vendor(vendor) if self.is_one_of(vendor, &declared));
             one = one.or(given);
+        }
+        if let Some(elsewhere) = elsewhere.filter(|_| promised && !(is_one && matches!(one, Value::Vendor(_)))) {
+            let doubtful = self.doubtful(&elsewhere, (file, function), at);
+            return stepped(doubtful, file, line, symbol, "given by a caller");
         }
         match one {
             // What it is pinned to is known where it is made.
             Value::Vendor(_) if is_one => stepped(one, file, line, symbol, "given by every caller"),
+            _ => declared,
+        }
+    }
+
+    /// A client in the place of which callers give different ones, some of which are pointed elsewhere.
+    fn doubtful(&mut self, vendor: &Vendor, (file, function): (FileId, FunctionId), at: u32) -> Value {
+        let Some(client) = vendor.client.map(|client| self.clients.get(client).client.clone()) else {
+            return Value::vendor(vendor.clone());
+        };
+        let record = Record { client, host: Host::Hidden };
+        let client = Some(self.clients.at(Site::Doubtful(file, function, at), || record));
+        Value::vendor(Vendor { client, ..vendor.clone() })
+    }
+
+    /// A part of a value of which only the type says that it is a client: the one client that this is given as, where
+    /// that is known of all who give it.
+    pub(super) fn as_given(&mut self, declared: Value, file: FileId, whole: ExprId, steps: &[Step]) -> Value {
+        let Value::Vendor(vendor) = &declared else { return declared };
+        let is_made = vendor.client.is_none_or(|client| self.clients.made_in(client).is_some());
+        if is_made || !vendor.chain.is_empty() {
+            return declared;
+        }
+        match self.behind_type(file, whole, steps.to_vec(), 0) {
+            Value::Vendor(given) if self.is_one_of(&given, &declared) => Value::Vendor(given),
             _ => declared,
         }
     }
@@ -90,7 +117,9 @@ impl Evaluator<'_, '_> {
         let packages: Vec<_> = packages.map(|vendor| self.catalog.shape(vendor.shape).package).collect();
         let is_hollow = |value: &Value| match value {
             Value::Vendor(vendor) => {
-                packages.contains(&self.catalog.shape(vendor.shape).package) && self.is_promise(vendor)
+                packages.contains(&self.catalog.shape(vendor.shape).package)
+                    && self.is_promise(vendor)
+                    && !self.is_elsewhere(vendor)
             }
             _ => false,
         };

@@ -4,6 +4,7 @@ mod body;
 pub(crate) use bounds::limits;
 mod bounds;
 mod callbacks;
+mod called;
 mod callers;
 mod changes;
 mod clients;

@@ -5,7 +5,7 @@ use sync_core::operation::Operation;
 use super::eval::Evaluator;
 use super::keys::Keys;
 use super::sites::Found;
-use super::text::{Piece, path_parts};
+use super::text::{Piece, known, path_parts};
 use super::value::{FileId, Value};
 use crate::catalog::{Arguments, ByKey, Dispatch, Meaning, OperationEntry, Package, Source, VendorId};
 use crate::parse::{Argument, Expr, ExprId};
@@ -113,6 +113,7 @@ impl Evaluator<'_, '_> {
         Some(any)
     }
 
+    /// Which operation an argument names; why none, where that can be said.
     pub(super) fn dispatched(
         &mut self,
         file: FileId,
@@ -193,11 +194,15 @@ impl Evaluator<'_, '_> {
                     let method = self.source_text(file, method, arguments);
                     let path = self.source_pieces(file, path, arguments);
                     let operation = match (method, path) {
-                        (Some(method), Some(path)) => catalog.route_text(
-                            package.vendor,
-                            &method.to_ascii_uppercase(),
-                            &path_parts(path.iter(), ""),
-                        ),
+                        (Some(method), Some(path)) => {
+                            let method = method.to_ascii_uppercase();
+                            let operation = catalog.route_text(package.vendor, &method, &path_parts(path.iter(), ""));
+                            if operation.is_none() && known(&path).is_some() {
+                                let vendor = &catalog.vendor(package.vendor).id;
+                                found.reason = format!("no one operation of {vendor} has this method and path");
+                            }
+                            operation
+                        }
                         _ => None,
                     };
                     let keys = keys.as_ref().and_then(|keys| self.source(file, keys, arguments)).map(|(_, expr)| expr);

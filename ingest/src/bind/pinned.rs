@@ -1,10 +1,12 @@
 //! What a client is pinned to: the package's version, the API version, the host.
 
+use std::collections::BTreeSet;
+
 use sync_core::graph::Client;
 
 use super::clients::{self, Host, Record};
 use super::eval::Evaluator;
-use super::text::url;
+use super::text::{known, url};
 use super::value::{FileId, Vendor};
 use crate::catalog::Package;
 use crate::parse::{Expr, ExprId, SymbolIndex};
@@ -71,6 +73,7 @@ impl Evaluator<'_, '_> {
             }
             let ours = package.vendor;
             let mut hosts: Vec<Option<String>> = Vec::new();
+            let mut addresses: BTreeSet<Option<String>> = BTreeSet::new();
             let mut own = false;
             for (there, value) in found.values {
                 own |= matches!(self.world.file(there).parsed.expr(value), Expr::Null)
@@ -79,7 +82,13 @@ impl Evaluator<'_, '_> {
                         let shape = self.catalog.shape(vendor.shape);
                         shape.own_url && self.catalog.package_of(shape.package).vendor == ours
                     });
-                hosts.extend(self.texts_of(there, value).iter().map(|text| url(text).map(|url| url.host)));
+                for text in self.texts_of(there, value) {
+                    let host = url(&text).map(|url| url.host);
+                    if host.is_some() {
+                        addresses.insert(known(&text));
+                    }
+                    hosts.push(host);
+                }
             }
             let vendor_of = |host: &String| self.catalog.vendor_of_host(host).map(|vendor| vendor.id.as_str());
             let ours = self.catalog.vendor(ours).id.as_str();
@@ -90,6 +99,14 @@ impl Evaluator<'_, '_> {
             let foreign = hosts.iter().flatten().find(|host| vendor_of(host).is_some());
             if package.client_options.any_host && foreign.is_none() {
                 continue;
+            }
+            // The same of another vendor's, unless something else makes the requests.
+            let addresses: Vec<_> = addresses.into_iter().collect();
+            if let [Some(address)] = addresses.as_slice()
+                && foreign.is_some()
+                && !self.is_fetched_elsewhere(package, file, options)
+            {
+                return Host::Served(address.clone());
             }
             return if hosts.iter().all(Option::is_some) { Host::Other } else { Host::Hidden };
         }

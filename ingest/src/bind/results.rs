@@ -41,9 +41,9 @@ impl Collected {
     }
 }
 
-impl<'p> Evaluator<'p, '_> {
+impl Evaluator<'_, '_> {
     /// How the result of a call is used: in its function and, where that returns it, by whoever calls that.
-    pub(super) fn uses_of(&mut self, file: FileId, call: &'p CallFact) -> Cow<'p, Uses> {
+    pub(super) fn uses_of<'c>(&mut self, file: FileId, call: &'c CallFact) -> Cow<'c, Uses> {
         if call.uses.returned.is_empty() {
             return Cow::Borrowed(&call.uses);
         }

@@ -8,12 +8,10 @@ use sync_core::graph::{CallSite, Context, EvidenceStep};
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
 
-use super::clients::Host;
 use super::eval::Evaluator;
 use super::keys::Keys;
-use super::value::{FileId, Trail, Value, Vendor};
+use super::value::{FileId, Trail, Value};
 use super::written::{chain_as_written, response};
-use crate::catalog::{Meaning, SuffixKind};
 use crate::parse::{Argument, CallFact, Expr, ExprId, ParsedFile, Uses};
 
 /// A call that reaches a vendor, before it is written down.
@@ -60,6 +58,12 @@ pub(super) enum Answer {
 }
 
 impl Found {
+    /// The same where the client's requests go to another host. Which one is nobody's business: it may be an internal one.
+    pub(super) fn is_elsewhere(&mut self) {
+        self.reason = format!("the client's requests go to a host that is not {}'s", self.vendor);
+        self.operation = None;
+    }
+
     /// The same without what may be otherwise, since not everything that leads there was looked at.
     fn cut(mut self) -> Self {
         self.operation = None;
@@ -179,219 +183,6 @@ impl<'p> Evaluator<'p, '_> {
         };
         let is_method = self.expr(file, method).vendors().any(|vendor| !vendor.chain.is_empty());
         if is_method { (method, given) } else { (callee, arguments) }
-    }
-
-    fn called_vendor(
-        &mut self,
-        file: FileId,
-        call: &CallFact,
-        value: &Value,
-        arguments: &[Argument],
-        continued: &HashSet<ExprId>,
-    ) -> Option<Found> {
-        let value = &*self.without_promises(value);
-        let mut best: Option<Found> = None;
-        let mut others: Vec<String> = Vec::new();
-        let mut ambiguous = false;
-        for vendor in value.vendors() {
-            let Some(vendor) = self.as_called(vendor, file) else { continue };
-            let Some(found) = self.vendor_call(file, call, &vendor, arguments, continued) else { continue };
-            match &best {
-                None => best = Some(found),
-                Some(known) if known.operation.is_none() && found.operation.is_some() => best = Some(found),
-                Some(known) if known.vendor != found.vendor => others.push(found.vendor.clone()),
-                Some(known) => {
-                    ambiguous |= found.operation.is_some() && known.operation != found.operation;
-                }
-            }
-        }
-        let mut best = best?;
-        if value.alternatives().iter().any(Value::is_own) {
-            best.operation = None;
-            best.reason = format!("it may be something of this repository, and not of {}", best.vendor);
-            return Some(best);
-        }
-        if ambiguous {
-            best.operation = None;
-            best.reason = format!("one of several operations of {}, depending on values", best.vendor);
-        }
-        if !others.is_empty() {
-            others.sort();
-            others.dedup();
-            best.reason = format!("{}; it may also be a client of {}", best.reason, others.join(", "));
-        }
-        Some(best)
-    }
-
-    /// The client with the chain that a call of it looks up. A function that is a client itself (`graphql(…)` of
-    /// `@octokit/graphql`, `getSignedUrl(client, …)`) is called by its prefix alone.
-    fn as_called(&mut self, vendor: &Rc<Vendor>, file: FileId) -> Option<Rc<Vendor>> {
-        if !vendor.chain.is_empty() {
-            return Some(Rc::clone(vendor));
-        }
-        let shape = self.catalog.shape(vendor.shape);
-        let prefix = &shape.client.as_ref()?.prefix;
-        let edition = self.edition(vendor, file);
-        match self.catalog.package_of(shape.package).meaning(edition, prefix) {
-            Meaning::Operation(..) | Meaning::Dispatch(_) => {
-                Some(Rc::new(Vendor { chain: prefix.clone(), ..(**vendor).clone() }))
-            }
-            Meaning::Local | Meaning::Continuation(_) | Meaning::Unknown => None,
-        }
-    }
-
-    fn vendor_call(
-        &mut self,
-        file: FileId,
-        call: &CallFact,
-        vendor: &Rc<Vendor>,
-        arguments: &[Argument],
-        continued: &HashSet<ExprId>,
-    ) -> Option<Found> {
-        let catalog = self.catalog;
-        let package = catalog.package_of(catalog.shape(vendor.shape).package);
-        let edition = self.edition(vendor, file);
-        let meaning = package.meaning(edition, &vendor.chain);
-        let mut found = Found {
-            vendor: catalog.vendor(package.vendor).id.clone(),
-            operation: None,
-            client: vendor.client,
-            keys: Keys::default(),
-            trail: vendor.trail.clone(),
-            reason: String::new(),
-            answer: Answer::Package {
-                methods: package.paging_methods().map(str::to_owned).collect(),
-                builder: vendor.chain.contains("()."),
-                first: package.editions.get(edition).is_some_and(|edition| edition.answers_first)
-                    || package.answers_each.contains(&vendor.chain),
-                bare: package.bare_lists,
-            },
-            uses: None,
-            response: true,
-            envelope: package.editions.get(edition).and_then(|edition| edition.envelope.clone()),
-            enum_keys: Vec::new(),
-        };
-        match meaning {
-            Meaning::Local | Meaning::Continuation(_) => return None,
-            Meaning::Operation(entry, suffix) => {
-                if let Some(suffix) = suffix {
-                    // `list().autoPagingEach(…)`: the call of `list` is the call site.
-                    if suffix.tail.starts_with("()") {
-                        return None;
-                    }
-                    found.response = suffix.kind != SuffixKind::Options;
-                }
-                found.keys = self.argument_keys(file, package, entry, arguments);
-                found.reason = format!("{} of {} is {}", vendor.chain, package.name, entry.operation);
-                found.operation = Some(entry.operation.clone());
-                if let Some(decided) = package.decided_by_key(edition, &vendor.chain) {
-                    self.decide_by_key(file, package, entry, decided, arguments, &mut found);
-                }
-            }
-            Meaning::Dispatch(dispatches) => {
-                self.dispatched(file, package, edition, dispatches, arguments, &mut found);
-                if found.operation.is_none() {
-                    found.reason = format!(
-                        "{} of {} names its operation in a value that is not known here",
-                        vendor.chain, package.name
-                    );
-                    found.keys.hidden = true;
-                }
-            }
-            Meaning::Unknown => {
-                // A step of a builder is nothing by itself; what it leads to is.
-                if continued.contains(&call.expr) || package.leads_on(&vendor.chain) || vendor.chain.contains("()") {
-                    return None;
-                }
-                // A promise of a client is waited for.
-                if matches!(vendor.chain.as_str(), "then" | "catch" | "finally") {
-                    return None;
-                }
-                // A member of a method is a function's own, or a mock's (`create.mockResolvedValue(…)`).
-                if let Some((method, _)) = vendor.chain.rsplit_once('.')
-                    && matches!(package.meaning(edition, method), Meaning::Operation(..) | Meaning::Dispatch(_))
-                {
-                    return None;
-                }
-                found.reason = format!("{} is not in the catalog of {}", vendor.chain, package.name);
-                found.keys.hidden = true;
-            }
-        }
-        if found.operation.is_some() && self.is_replaced(file, vendor) {
-            found.operation = None;
-            found.reason = format!("{} is assigned something else by this code", vendor.chain);
-        }
-        if found.operation.is_some() && !package.client_options.any_host && self.is_moved(file, vendor) {
-            found.operation = None;
-            "the client's requests go to a host that is not known here".clone_into(&mut found.reason);
-        }
-        if let Some(operation) = &found.operation {
-            found.enum_keys = catalog.enum_keys(package.vendor, operation).to_vec();
-        }
-        let client = match (vendor.client, self.world.file(file).parsed.expr(call.expr)) {
-            (Some(client), Expr::Call { callee, .. }) => Some((client, self.is_promise(vendor).then_some(*callee))),
-            _ => self.client_among(file, arguments, &found.vendor),
-        };
-        // What a package exports ready to be called on, or a part of it that it makes, is a client of it all the same.
-        let client = client.or_else(|| {
-            let mut vendor = (**vendor).clone();
-            vendor.chain.clear();
-            let symbol = call.symbol;
-            let declared = self.declared(Value::vendor(vendor), file, symbol, 0, "");
-            declared.vendors().find_map(|vendor| vendor.client).map(|client| (client, None))
-        });
-        if let Some((client, promised)) = client {
-            found.client = found.client.or(Some(client));
-            match &self.clients.get(client).host {
-                Host::Own => {
-                    if found.operation.is_some()
-                        && let Some(promised) = promised
-                        && self.is_given_elsewhere(file, call, promised)
-                    {
-                        found.operation = None;
-                        "a caller gives a client whose requests go to a host that is not known here"
-                            .clone_into(&mut found.reason);
-                    }
-                }
-                Host::Other => {
-                    // Which host is nobody's business: it may be an internal one.
-                    found.reason = format!("the client's requests go to a host that is not {}'s", found.vendor);
-                    found.operation = None;
-                }
-                Host::Hidden => {
-                    "the client's requests go to a host that is not known here".clone_into(&mut found.reason);
-                    found.operation = None;
-                }
-            }
-        }
-        Some(found)
-    }
-
-    /// The client that a function of the package is given, `getSignedUrl(client, command)`, and its argument where it is
-    /// one by its type alone.
-    fn client_among(&mut self, file: FileId, arguments: &[Argument], vendor: &str) -> Option<(usize, Option<ExprId>)> {
-        arguments.iter().find_map(|argument| {
-            let value = self.expr(file, argument.value);
-            let value = self.without_promises(&value);
-            let clients = value.vendors().filter(|given| given.chain.is_empty()).filter_map(|given| {
-                let package = self.catalog.package_of(self.catalog.shape(given.shape).package);
-                let promised = self.is_promise(given).then_some(argument.value);
-                given.client.filter(|_| self.catalog.vendor(package.vendor).id == vendor).zip(Some(promised))
-            });
-            // Of several the one whose requests provably go to the vendor.
-            let clients: Vec<_> = clients.collect();
-            let own = clients.iter().find(|(client, _)| self.clients.get(*client).host == Host::Own);
-            own.or(clients.first()).copied()
-        })
-    }
-
-    pub(super) fn edition(&self, vendor: &Vendor, file: FileId) -> usize {
-        let Some(module) = self.catalog.module(&vendor.specifier) else { return 0 };
-        let pinned = match vendor.client {
-            Some(client) => self.clients.get(client).client.sdk_version.clone(),
-            None => self.pinned(&vendor.specifier, file, &module.pinned_as).version,
-        };
-        self.catalog.edition(module, pinned.as_deref())
     }
 
     /// Methods of clients that are passed uncalled to where they will be called.

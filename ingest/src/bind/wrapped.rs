@@ -32,7 +32,7 @@ impl Evaluator<'_, '_> {
             "fetch is assigned something else by this code".clone_into(&mut found.reason);
         }
         if let Some(uses) = &mut found.uses {
-            answered(uses, &call.uses);
+            answered(uses, &self.uses_of(file, call));
         }
         Some(found)
     }

@@ -67,6 +67,8 @@ pub(super) struct PackageFile {
     #[serde(default)]
     pub(super) answers_each: Vec<String>,
     #[serde(default)]
+    pub(super) outside_envelope: Vec<String>,
+    #[serde(default)]
     pub(super) bare_lists: bool,
     #[serde(default)]
     pub(super) local: Vec<String>,

@@ -226,6 +226,7 @@ fn declare(catalog: &mut Catalog, given: &[Given]) -> Result<Names, CatalogError
                 options_keys: vec![],
                 options_inside: vec![],
                 answers_each: vec![],
+                outside_envelope: vec![],
                 bare_lists: false,
                 by_key: BTreeMap::new(),
                 client_options: ClientOptions::default(),
@@ -362,6 +363,7 @@ fn fill(
     package.options_keys = given.options_keys;
     package.options_inside = given.options_inside;
     package.answers_each = given.answers_each;
+    package.outside_envelope = given.outside_envelope;
     package.bare_lists = given.bare_lists;
     package.by_key = by_key;
     package.client_options = ClientOptions {

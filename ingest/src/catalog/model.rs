@@ -69,6 +69,8 @@ pub struct Package {
     pub options_inside: Vec<String>,
     /// Chains that give several answers of the operation they request, one after the other, and not items of one.
     pub answers_each: Vec<String>,
+    /// Chains that give the vendor's answer without the envelope of the others.
+    pub outside_envelope: Vec<String>,
     /// Whether an operation that answers with a list gives that list itself.
     pub bare_lists: bool,
     /// Chains whose operation a key of their argument decides.

@@ -200,15 +200,21 @@ given(make());
 const either = (stripe: Stripe) => stripe.charges.create({});
 either(make());
 either(new Stripe("k"));
+const member = (context: Context) => context.pay.charges.create({});
+member({ pay: make() });
+const members = (context: Context) => context.pay.charges.create({});
+members({ pay: make() });
+members({ pay: new Stripe("k") });
 "#;
     let analysis = analysed(&[("package.json", r#"{"dependencies":{"stripe":"17.7.0"}}"#), ("a.ts", source)]);
     let pins: Vec<_> = sites(&analysis)
         .iter()
         .map(|(_, site)| {
             let client = analysis.clients.iter().find(|client| Some(&client.id) == site.client.as_ref()).unwrap();
-            (site.line, client.sdk_version.as_deref(), client.api_version.as_deref())
+            (site.line, (client.sdk_version.as_deref(), client.api_version.as_deref()))
         })
         .collect();
-    let expected = [(3, Some("17.7.0"), None), (5, Some("17.7.0"), Some("2024-06-20")), (8, Some("17.7.0"), None)];
+    let (known, unknown) = ((Some("17.7.0"), Some("2024-06-20")), (Some("17.7.0"), None));
+    let expected = [(3, unknown), (5, known), (8, unknown), (11, known), (13, unknown)];
     assert_eq!(pins, expected);
 }

@@ -55,7 +55,7 @@ stripe[name].create({});
 fn a_client_of_another_host_is_not_the_vendors() {
     let rows = bound_in(
         r#"import OpenAI from "openai";
-new OpenAI({ baseURL: "https://api.mistral.ai/v1" }).chat.completions.create({});
+new OpenAI({ baseURL: "https://models.example/v1" }).chat.completions.create({});
 new OpenAI({ baseURL: process.env.URL }).chat.completions.create({});
 new OpenAI({ baseURL: "https://api.openai.com/v1" }).chat.completions.create({});
 new OpenAI().chat.completions.create({});
