@@ -10,6 +10,7 @@ use super::callbacks::Given;
 use super::callers::Surveyed;
 use super::changes::{Changed, Changes, is_global_object};
 use super::clients::Clients;
+use super::handed::Handed;
 use super::passes::{self, Place};
 use super::proxies;
 use super::value::{Collection, FileId, Value, Vendor};
@@ -79,6 +80,8 @@ pub(super) struct Evaluator<'p, 'w> {
     pub(super) continued: FxHashMap<FileId, FxHashMap<ExprId, ExprId>>,
     /// The `super(…)` of classes, by file.
     pub(super) supers: FxHashMap<FileId, FxHashMap<ClassId, ExprId>>,
+    /// What a file hands on of results, by file.
+    pub(super) handed: FxHashMap<FileId, Rc<Handed>>,
     /// Arguments of a file that functions change, and what those assign to which member.
     pub(super) changed: FxHashMap<FileId, Rc<Vec<Changed>>>,
 }
@@ -103,6 +106,7 @@ impl<'p, 'w> Evaluator<'p, 'w> {
             changes: FxHashMap::default(),
             continued: FxHashMap::default(),
             supers: FxHashMap::default(),
+            handed: FxHashMap::default(),
             changed: FxHashMap::default(),
         }
     }

@@ -52,6 +52,7 @@ impl Evaluator<'_, '_> {
                 self.declared(method.gives.clone(), file, None, 0, "an element of the client's type")
             }
             Value::Passes(passes) => self.passed_on(*passes, file, call),
+            Value::Toolbox(module) if passes::is_of_validators(module) => callee.clone(),
             Value::Toolbox(module) => match passes::of_module(module, "default") {
                 Some(passes) => self.passed_on(passes, file, call),
                 None => Value::Unknown,

@@ -50,6 +50,10 @@ impl Evaluator<'_, '_> {
                 if name == "default" {
                     return value.clone();
                 }
+                if passes::is_of_validators(module) {
+                    // Whatever a schema is made of, it is one.
+                    return passes::of_schema(name).map_or_else(|| value.clone(), Value::Passes);
+                }
                 passes::of_module(module, name).map_or(Value::Unknown, Value::Passes)
             }
             Value::Held(Place::Member(known), held) if *known == name => (**held).clone(),

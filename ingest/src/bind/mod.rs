@@ -13,6 +13,7 @@ mod edges;
 mod eval;
 mod frameworks;
 mod givers;
+mod handed;
 mod http;
 mod keys;
 mod libraries;

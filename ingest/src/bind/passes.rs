@@ -65,6 +65,20 @@ fn is_of_memoizers(module: &str) -> bool {
         )
 }
 
+/// Whether what a module exports makes schemas that check values and give them back.
+pub(super) fn is_of_validators(module: &str) -> bool {
+    matches!(module, "zod" | "zod/v3" | "zod/v4" | "zod/mini" | "zod/v4-mini" | "yup")
+}
+
+/// What a method of a schema does with what it is given.
+pub(super) fn of_schema(name: &str) -> Option<Passes> {
+    match name {
+        "parse" | "parseAsync" | "validate" | "validateSync" | "cast" => Some(Passes::Itself),
+        "safeParse" | "safeParseAsync" | "spa" => Some(Passes::Held(Place::Member("data"))),
+        _ => None,
+    }
+}
+
 /// What an export of a module does with what it is given.
 pub(super) fn of_module(module: &str, name: &str) -> Option<Passes> {
     const CURRENT: Place = Place::Member("current");
@@ -109,6 +123,9 @@ pub(super) fn of_global(global: &str, name: &str) -> Option<Passes> {
 
 /// What an import of a module that passes things on is.
 pub(super) fn toolbox(module: &str, name: &str) -> Value {
+    if is_of_validators(module) {
+        return Value::Toolbox(module.into());
+    }
     if !is_toolbox(module) {
         return Value::Unknown;
     }

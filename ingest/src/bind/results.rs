@@ -44,8 +44,9 @@ impl Collected {
 impl Evaluator<'_, '_> {
     /// How the result of a call is used: in its function and, where that returns it, by whoever calls that.
     pub(super) fn uses_of<'c>(&mut self, file: FileId, call: &'c CallFact) -> Cow<'c, Uses> {
-        if call.uses.returned.is_empty() {
-            return Cow::Borrowed(&call.uses);
+        let uses = self.uses_here(file, call);
+        if uses.returned.is_empty() {
+            return uses;
         }
         let mut all = Collected::default();
         self.collect_uses(file, call, "", &mut all, 0);
@@ -53,11 +54,12 @@ impl Evaluator<'_, '_> {
     }
 
     fn collect_uses(&mut self, file: FileId, call: &CallFact, prefix: &str, all: &mut Collected, depth: u32) {
-        all.escapes |= call.uses.escapes && prefix.is_empty();
-        for read in &call.uses.reads {
+        let uses = self.uses_here(file, call);
+        all.escapes |= uses.escapes && prefix.is_empty();
+        for read in &uses.reads {
             all.add(joined(prefix, &read.path), read);
         }
-        for returned in &call.uses.returned {
+        for returned in &uses.returned {
             let path = joined(prefix, returned);
             let followed = call
                 .function
@@ -116,7 +118,8 @@ fn gives_something(parsed: &ParsedFile, expr: ExprId) -> bool {
     !matches!(parsed.expr(expr), Expr::Null | Expr::Literal(_))
 }
 
-fn joined(prefix: &str, path: &str) -> String {
+/// A path behind another one.
+pub(super) fn joined(prefix: &str, path: &str) -> String {
     match (prefix, path) {
         ("", path) => path.to_owned(),
         (prefix, "") => prefix.to_owned(),

@@ -1,6 +1,7 @@
 //! From declared types to values.
 
 use super::eval::{Evaluator, Question};
+use super::passes;
 use super::value::{FileId, Value, Vendor};
 use crate::language::Family;
 use crate::parse::{BindingId, ExportValue, Expr, Name, Origin, Property, Step, Type, TypeId, TypeRoot};
@@ -152,6 +153,9 @@ impl Evaluator<'_, '_> {
         let own = here.published.get(&specifier).copied().filter(|own| self.catalog.module(own).is_some());
         let Some(target) = here.targets.get(&specifier).copied().filter(|_| own.is_none()) else {
             let specifier = own.unwrap_or_else(|| here.parsed.name(specifier));
+            if passes::is_of_validators(specifier) && here.family == Family::Script {
+                return passes::toolbox(specifier, name);
+            }
             let name = match (name, path) {
                 (name, []) => name,
                 ("*" | "=", [name]) => name.as_str(),

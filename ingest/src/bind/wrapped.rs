@@ -111,7 +111,7 @@ impl Evaluator<'_, '_> {
                 return None;
             }
         }
-        found.uses = Some(request.uses.clone());
+        found.uses = Some(self.uses_here(there, request).into_owned());
         Some(found)
     }
 
@@ -136,7 +136,7 @@ impl Evaluator<'_, '_> {
         let mut found =
             self.inside((there, function), file, arguments, |this| this.requested_by(there, target, inner, depth + 1))?;
         if let Some(known) = &mut found.uses {
-            answered(known, &call.uses);
+            answered(known, &self.uses_here(there, call));
         }
         Some(found)
     }
