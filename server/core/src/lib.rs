@@ -7,6 +7,7 @@
 pub mod address;
 pub mod change;
 pub mod clock;
+pub mod correlate;
 pub mod cursor;
 pub mod graph;
 pub mod ids;
