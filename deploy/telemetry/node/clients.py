@@ -39,6 +39,9 @@ LEFT_OUT = {
 # Frameworks that call the application, `octokit` since it queues its requests, functions for single requests.
 LEFT_OUT_PACKAGES = {"octokit", "probot", "@octokit/request", "@octokit/graphql", "@actions/github", "openai-edge"}
 
+# HTTP clients that start a request when no caller is on the stack any more. Each call names its host itself.
+HTTP = {"got": {"exports": ["default", "got"], "http": True}}
+
 
 def wanted(shape):
     """Whether an export of this shape is a client, or makes one."""
@@ -72,7 +75,7 @@ def rows():
 
 
 def main():
-    lines = (f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(rows()))
+    lines = (f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in sorted([*rows(), *HTTP.items()]))
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     if sys.argv[1:] == ["--check"]:
         if TABLE.read_text() != text:

@@ -10,12 +10,7 @@ const FOR_ITSELF = {
   '@octokit': /\/(?:app\/installations\/\d+\/access_tokens|login\/oauth\/access_token)$/,
 };
 
-/** HTTP clients that start a request when no caller is on the stack any more; each call says its own host. */
-const HTTP = {
-  got: { exports: ['default', 'got'] },
-};
-
-const packages = new Map(Object.entries({ ...rows, ...HTTP }));
+const packages = new Map(Object.entries(rows));
 
 const wrapped = new WeakMap();
 const wrappers = new WeakSet();
@@ -72,7 +67,7 @@ function exported(name, key, value) {
     // A module object as default export (what `import` makes of CommonJS), or a client that the package itself made.
     return key === 'default' && isModule(name, value) ? instrumentExports(name, value) : facadeOf(value, rulesOf(name, [], value));
   }
-  if (name in HTTP) return facadeOf(value, rulesOf(name, [], value));
+  if (packages.get(name).http) return facadeOf(value, rulesOf(name, [], value));
   let result = wrapped.get(value);
   if (!result) {
     result = constructorOf(name, value);
@@ -102,7 +97,8 @@ function constructorOf(name, target) {
       if (typeof value !== 'function') return value;
       const own = Reflect.getOwnPropertyDescriptor(target, key);
       if (own && !own.configurable && !own.writable && 'value' in own) return value;
-      if (wrapped.has(value)) return wrapped.get(value);
+      // `twilio.Twilio`, `require('openai').OpenAI`.
+      if (wrapped.has(value) || packages.get(name).exports.includes(key)) return exported(name, key, value);
       // Members with a prototype are classes; `plugin` and `defaults` of Octokit give classes derived from this one.
       if (Object.hasOwn(value, 'prototype')) return value;
       let wrapper = statics.get(value);
@@ -133,8 +129,8 @@ function product(name, args, made) {
 
 function rulesOf(name, args, client) {
   const ignore = FOR_ITSELF[name.split('/')[0]];
-  if (name in HTTP) return { hosts: asked, ignore, subclients: true };
-  const { hosts, base = [], subclients = false } = rows[name];
+  const { http, hosts, base = [], subclients = false } = packages.get(name);
+  if (http) return { hosts: asked, ignore, subclients: true };
   const chosen = base.flatMap((option) => [client, ...args].map((holder) => hostOf(read(holder, option))))
     .find((host) => host !== undefined);
   const allowed = chosen === undefined ? hosts : [chosen];

@@ -3,11 +3,7 @@
 import { readFileSync } from 'node:fs';
 
 const MARK = 'sync-otel-callsites';
-const HTTP = { got: { exports: ['default', 'got'] } };
-const packages = new Map(Object.entries({
-  ...JSON.parse(readFileSync(new URL('./clients.json', import.meta.url), 'utf8')),
-  ...HTTP,
-}));
+const packages = new Map(Object.entries(JSON.parse(readFileSync(new URL('./clients.json', import.meta.url), 'utf8'))));
 
 export async function resolve(specifier, context, nextResolve) {
   const found = await nextResolve(specifier, context);

@@ -51,17 +51,17 @@ function linesAreAsWritten(file) {
   return process.features.typescript === 'strip' && !process[Symbol.for('ts-node.register.instance')];
 }
 
+/** The comment that closes a generated file; after it only comments. In the middle of a file it is a text about maps. */
+const LINK = /^(?:.?\/\/|\/\*)[#@] ?sourceMappingURL=([^\s'"`*]+)(?:[ \t]*\*\/)?(?:\s|\/\/[^\n]*(?:\n|$))*$/s;
+
 function load(file) {
   const known = Module.findSourceMap?.(file);
   if (known) return known;
   if (!Module.SourceMap) return null;
   const text = read(file);
   if (text === null) return null;
-  const at = text.lastIndexOf('sourceMappingURL=');
-  if (at < 0) return null;
-  const url = /^[^\s'"`*]+/.exec(text.slice(at + 'sourceMappingURL='.length))?.[0];
-  const opens = text.slice(Math.max(0, at - 4), at);
-  if (!url || !/(\/\/|\/\*)[#@] ?$/.test(opens)) return null;
+  const url = LINK.exec(text.slice(Math.max(0, text.lastIndexOf('sourceMappingURL=') - 4)))?.[1];
+  if (!url) return null;
   const inline = /^data:[^,]*?(;base64)?,/.exec(url);
   const mapFile = inline ? file : path.resolve(path.dirname(file), decode(url));
   const body = inline

@@ -20,13 +20,13 @@ export async function collector() {
   return {
     endpoint: `http://127.0.0.1:${server.address().port}`,
     bodies,
-    /** Client spans of JSON bodies in the order in which they started, attributes as an object. */
+    /** Client and producer spans of JSON bodies in the order in which they started, attributes as an object. */
     spans: () => bodies
       .flatMap(({ body }) => JSON.parse(body).resourceSpans)
       .flatMap(({ scopeSpans }) => scopeSpans)
       .flatMap(({ spans }) => spans)
-      .filter(({ kind }) => kind === 3)
-      .map((span) => ({ start: BigInt(span.startTimeUnixNano), name: span.name, ...attributesOf(span) }))
+      .filter(({ kind }) => kind === 3 || kind === 4)
+      .map((span) => ({ start: span.startTimeUnixNano.padStart(20, '0'), name: span.name, ...attributesOf(span) }))
       .sort((one, other) => (one.start < other.start ? -1 : one.start > other.start ? 1 : 0)),
     close: () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); }),
   };

@@ -18,12 +18,13 @@ import { standIn } from './stand-in.mjs';
 
 const HERE = path.dirname(new URL(import.meta.url).pathname);
 
-/** Runs `file` to its end. `preload`: more modules to load before it. Resolves to { code, output }. */
-export async function run(file, { node = process.execPath, otel = '2', by = 'register', env = {}, preload = [] } = {}) {
+/** Runs `file` to its end. `first`, `preload`: more modules to load before all others, and before it. Resolves to { code, output }. */
+export async function run(file, { node = process.execPath, otel = '2', by = 'register', env = {}, first = [], preload = [] } = {}) {
   const vendors = await standIn();
   const register = pathToFileURL(path.join(HERE, '../node_modules/@sync/otel-callsites/src/register.mjs')).href;
   const flags = [
     ...['loopback.cjs'].flatMap((name) => ['-r', path.join(HERE, name)]),
+    ...first.flatMap((name) => ['--import', pathToFileURL(name).href]),
     // Before OpenTelemetry is set up, as the README says.
     ...(by === 'register' || /\/esm\//.test(file) ? ['--import', register] : []),
     '--import', pathToFileURL(path.join(HERE, 'telemetry.cjs')).href,

@@ -34,6 +34,7 @@ function answer(method, host, url) {
     if (key === 'GET /repos/o/r/issues') return [];
     if (key === 'POST /repos/o/r/issues') return { number: 1 };
   }
+  if (host === 'slack.com' && key === 'POST /api/chat.postMessage') return { ok: true };
   if (host === 'api.twilio.com' && pathname.endsWith('.json')) return { sid: 'SM1', status: 'queued' };
   if (pathname === '/anything') return {};
   return undefined;
