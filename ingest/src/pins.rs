@@ -167,6 +167,11 @@ impl Pins {
         unknown
     }
 
+    /// Whether the project that a file is in says that it depends on `package`.
+    pub fn depends(&self, path: &str, package: &str) -> bool {
+        folders_upward(path).any(|folder| self.packages.get(folder).is_some_and(|it| it.range(package).is_some()))
+    }
+
     /// The range with which a file asks the lockfile of `folder`: what the repository forces on all its packages, else
     /// what the nearest manifest says.
     fn asked(&self, importing_path: &str, folder: &str, package: &str) -> Option<&str> {

@@ -10,6 +10,7 @@ mod changes;
 mod clients;
 mod collections;
 mod edges;
+mod entries;
 mod eval;
 mod frameworks;
 mod givers;

@@ -97,6 +97,10 @@ impl Evaluator<'_, '_> {
             return given;
         }
         let given = self.given_by_callers(file, function, at, steps, line);
+        if given.is_known() {
+            return given;
+        }
+        let given = self.given_to_entry(file, function, at, steps, line);
         if given.is_known() { given } else { declared }
     }
 

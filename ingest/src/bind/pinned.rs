@@ -63,7 +63,11 @@ impl Evaluator<'_, '_> {
 
     fn host(&mut self, package: &Package, file: FileId, options: ExprId) -> Host {
         // Something unknown beside options that are shown is one branch; options of which nothing is shown are none.
-        let shown = self.keys(file, options);
+        let shown = match self.object(file, options) {
+            // `new Configuration({ … })` shows what it holds.
+            Some((there, object)) => self.keys(there, object),
+            None => self.keys(file, options),
+        };
         let hidden = shown.hidden && shown.names.is_empty();
         for key in &package.client_options.base_url {
             let found = self.options(file, options, key);

@@ -275,7 +275,9 @@ impl<'p> Evaluator<'p, '_> {
         while let Some(trail) = at {
             at = trail.before.as_ref();
             let step = if trail.file == file {
-                EvidenceStep { step: trail.step.clone(), line: Some(trail.line), target: None }
+                // A constructor that nobody wrote has no line.
+                let line = (trail.line > 0).then_some(trail.line);
+                EvidenceStep { step: trail.step.clone(), line, target: None }
             } else if trail.symbol.is_some() {
                 let target = self.world.target(trail.file, trail.symbol);
                 EvidenceStep { step: trail.step.clone(), line: None, target: Some(target) }

@@ -196,6 +196,8 @@ pub(super) struct ModuleFile {
     pub(super) exports: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) types: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) entries: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

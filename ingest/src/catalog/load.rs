@@ -13,8 +13,8 @@ use super::file::{
 };
 use super::http::{self, HttpLibraries};
 use super::model::{
-    Arguments, ByKey, ChainEntry, ClientOptions, ClientShape, Dispatch, Edition, Module, OperationEntry, Package,
-    PackageId, Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
+    Arguments, ByKey, ChainEntry, ClientOptions, ClientShape, Dispatch, Edition, Entry, Module, OperationEntry,
+    Package, PackageId, Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
 };
 use super::route::{self, Route};
 use super::text::{operation, ranged};
@@ -143,6 +143,7 @@ fn from_parts(version: String, given: Vec<Given>) -> Result<Catalog, CatalogErro
         packages: vec![],
         shapes: vec![],
         modules: vec![],
+        entries: vec![],
         specifiers: HashMap::new(),
         routes: vec![],
         hosts: vec![],
@@ -325,6 +326,10 @@ fn fill(
             exports,
             types: resolve(module.types)?,
         };
+        for (export, shape) in resolve(module.entries)? {
+            let of = |specifier: &String| Entry { specifier: specifier.clone(), export: export.clone(), shape };
+            catalog.entries.extend(module.specifiers.iter().map(of));
+        }
         let index = catalog.modules.len();
         catalog.modules.push(resolved);
         for specifier in module.specifiers {

@@ -29,9 +29,9 @@ pub use check::check;
 pub use http::{HttpCall, HttpId, HttpLibraries, HttpLibrary, HttpOptions, Join};
 pub use load::CatalogError;
 pub use model::{
-    Arguments, ByKey, ChainSegment, ClientOptions, ClientShape, Dispatch, Edition, Meaning, Module, OperationEntry,
-    Package, PackageId, Server, Shape, ShapeId, Source, Suffix, SuffixKind, UrlPart, UrlPattern, Vendor, VendorId,
-    chain_text,
+    Arguments, ByKey, ChainSegment, ClientOptions, ClientShape, Dispatch, Edition, Entry, Meaning, Module,
+    OperationEntry, Package, PackageId, Server, Shape, ShapeId, Source, Suffix, SuffixKind, UrlPart, UrlPattern,
+    Vendor, VendorId, chain_text,
 };
 use outright::{Outright, outright};
 use route::{Route, Segment};
@@ -46,6 +46,7 @@ pub struct Catalog {
     modules: Vec<Module>,
     /// Import specifier → index of its module.
     specifiers: HashMap<String, usize>,
+    entries: Vec<Entry>,
     routes: Vec<VendorRoutes>,
     hosts: Vec<(Server, VendorId)>,
     http: HttpLibraries,
@@ -98,7 +99,13 @@ impl Catalog {
     /// The packages whose version is asked for.
     pub fn pinned(&self) -> HashSet<&str> {
         let named = self.packages.iter().map(|package| package.name.as_str());
-        named.chain(self.modules.iter().map(|module| module.pinned_as.as_str())).collect()
+        let named = named.chain(self.modules.iter().map(|module| module.pinned_as.as_str()));
+        named.chain(self.entries.iter().map(|entry| entry.specifier.as_str())).collect()
+    }
+
+    /// The functions that packages find by the name under which a file exports them.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// The package whose clients an import of this specifier gives.

@@ -124,6 +124,17 @@ pub struct Module {
     pub types: BTreeMap<String, ShapeId>,
 }
 
+/// A function that the runtime of a package finds by the name under which a file exports it, and calls.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The package; who depends on it is run by it.
+    pub specifier: String,
+    /// The exported name; `default` is all of `module.exports` too.
+    pub export: String,
+    /// What takes the function: a shape with a callback.
+    pub shape: ShapeId,
+}
+
 /// What a value is.
 #[derive(Debug, Clone)]
 pub struct Shape {

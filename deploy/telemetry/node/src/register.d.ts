@@ -1,2 +1,0 @@
-/** Preload with `node --import @sync/otel-callsites/register` (ECMAScript modules and CommonJS) or `-r` (CommonJS). */
-export {};
