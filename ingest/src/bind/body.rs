@@ -21,9 +21,8 @@ impl Evaluator<'_, '_> {
             merge(&mut keys, self.encoded_keys(file, body, 0));
         }
         if let Some(options) = request.options {
-            if self.object(file, options).is_none() {
-                keys.hidden = true;
-            }
+            // What is spread into them unseen may hold a body.
+            keys.hidden |= !self.all_shown(file, options);
             let named = &request.library.options;
             if request.url.is_none()
                 && let Some(path) = &named.path

@@ -119,6 +119,7 @@ impl<'p> Evaluator<'p, '_> {
                 .and_then(|edition| edition.envelope.clone())
                 .filter(|_| !package.outside_envelope.contains(&vendor.chain)),
             enum_keys: Vec::new(),
+            addresses: Vec::new(),
         };
         match meaning {
             Meaning::Local | Meaning::Continuation(_) => return None,
@@ -131,6 +132,9 @@ impl<'p> Evaluator<'p, '_> {
                     found.response = suffix.kind != SuffixKind::Options;
                 }
                 found.keys = self.argument_keys(file, package, entry, arguments);
+                if let Some(key) = &catalog.shape(vendor.shape).keys_in {
+                    found.keys = self.keys_made_with(vendor, key);
+                }
                 found.reason = format!("{} of {} is {}", vendor.chain, package.name, entry.operation);
                 found.operation = Some(entry.operation.clone());
                 if let Some(decided) = package.decided_by_key(edition, &vendor.chain) {
@@ -159,8 +163,9 @@ impl<'p> Evaluator<'p, '_> {
                     return None;
                 }
                 // A member of a method is a function's own, or a mock's (`create.mockResolvedValue(…)`).
-                if let Some((method, _)) = vendor.chain.rsplit_once('.')
-                    && matches!(package.meaning(edition, method), Meaning::Operation(..) | Meaning::Dispatch(_))
+                let mut heads = vendor.chain.match_indices('.').map(|(at, _)| &vendor.chain[..at]);
+                if heads
+                    .any(|head| matches!(package.meaning(edition, head), Meaning::Operation(..) | Meaning::Dispatch(_)))
                 {
                     return None;
                 }
@@ -280,6 +285,17 @@ impl<'p> Evaluator<'p, '_> {
             let own = clients.iter().find(|(client, _)| self.clients.get(*client).host == Host::Own);
             own.or(clients.first()).copied()
         })
+    }
+
+    /// The keys under an option that something of a vendor was made with.
+    fn keys_made_with(&mut self, vendor: &Vendor, key: &str) -> Keys {
+        let hidden = Keys { hidden: true, ..Keys::default() };
+        let Some((there, made)) = vendor.made else { return hidden };
+        let Expr::Call { arguments, .. } = self.world.file(there).parsed.expr(made) else { return hidden };
+        match arguments.first().and_then(|first| self.option(there, first.value, key)) {
+            Some((there, value)) => self.keys(there, value),
+            None => hidden,
+        }
     }
 
     /// The edition of its package that a client is of.

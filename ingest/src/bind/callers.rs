@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::eval::Evaluator;
 use super::reads::Reads;
-use super::text::{Start, Text, known, start};
+use super::text::{Start, Text, known, start, url};
 use super::value::{FileId, Http, Value};
 use crate::parse::{Argument, CallId, ClassId, Expr, ExprId, FunctionId, Origin, ParsedFile, Property, TextPart};
 use crate::pieces::{Numbers, Piece};
@@ -340,7 +340,12 @@ impl<'w> Evaluator<'_, 'w> {
     }
 
     pub(super) fn starts_at_vendor(&self, text: &Text) -> bool {
-        matches!(start(text), Start::Host(host) if self.catalog.vendor_of_host(host).is_some())
+        let host = match start(text) {
+            Start::Host("") => url(text).map(|url| url.host),
+            Start::Host(host) => Some(host.to_owned()),
+            Start::Value | Start::Other => None,
+        };
+        host.is_some_and(|host| self.catalog.vendor_of_host(&host).is_some())
     }
 
     /// Whether an argument of a call, or what stands for one that is left out, starts a URL of a vendor.

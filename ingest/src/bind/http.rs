@@ -4,9 +4,11 @@ use sync_core::graph::Client;
 
 use super::clients::{self, Host, Record, Site};
 use super::eval::Evaluator;
+use super::operation::no_operation;
 use super::sites::{Answer, Found};
 use super::text::{Piece, Text, distinct, joined, url};
 use super::value::{FileId, Http, Value};
+use super::word::Word;
 use crate::catalog::{HttpCall, HttpLibrary};
 use crate::language::Family;
 use crate::parse::{Argument, CallFact, Expr, ExprId, Origin, Property};
@@ -61,7 +63,9 @@ impl<'p> Evaluator<'p, '_> {
             response: !request.library.hides_response,
             envelope: envelope(request.library, call),
             enum_keys: Vec::new(),
+            addresses: Vec::new(),
         };
+        let is_known = method.is_some();
         match method {
             Some(method) => {
                 let mut operations: Vec<_> =
@@ -72,11 +76,14 @@ impl<'p> Evaluator<'p, '_> {
                         found.reason = format!("{operation} at {}", urls[0].host);
                         found.operation = Some(operation.clone());
                     }
-                    [None] => found.reason = format!("no one operation of {vendor} has this method and path"),
+                    [None] => found.reason = no_operation(vendor),
                     _ => "the URL may name several operations".clone_into(&mut found.reason),
                 }
             }
             None => "the method is not known here".clone_into(&mut found.reason),
+        }
+        if is_known {
+            found.addresses = urls;
         }
         if request.library.name != "fetch" {
             found.reason = format!("{} with {}", found.reason, request.library.name);
@@ -257,9 +264,12 @@ impl<'p> Evaluator<'p, '_> {
                 if self.may_be_overridden(request.file, options, "method") {
                     return None;
                 }
-                return self.text_of(there, method).map(|method| method.to_ascii_uppercase());
-            }
-            if !self.all_shown(request.file, options) {
+                match self.word(there, method) {
+                    Word::Known(method) => return Some(method.to_ascii_uppercase()),
+                    Word::Hidden => return None,
+                    Word::Absent => {}
+                }
+            } else if !self.all_shown(request.file, options) {
                 return None;
             }
         }
@@ -284,7 +294,7 @@ impl<'p> Evaluator<'p, '_> {
     }
 
     /// Whether options are an object literal that hides nothing: a spread that is not known may hold a method.
-    fn all_shown(&mut self, file: FileId, options: ExprId) -> bool {
+    pub(super) fn all_shown(&mut self, file: FileId, options: ExprId) -> bool {
         let Some((there, object)) = self.object(file, options) else { return false };
         let Expr::Object(properties) = self.world.file(there).parsed.expr(object) else { return false };
         properties.iter().all(|property| match property {

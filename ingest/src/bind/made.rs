@@ -62,6 +62,10 @@ impl Evaluator<'_, '_> {
                 self.declared(value, *file, None, 0, "returned with the client's type")
             }
             Value::Http(http) => self.http_made(http, file, call),
+            Value::Global(name) => match passes::of_function(name) {
+                Some(passes) => self.passed_on(passes, file, call),
+                None => Value::Unknown,
+            },
             Value::Namespace(specifier) => {
                 let specifier = Rc::clone(specifier);
                 let whole = self.package(&specifier, "default");
@@ -133,7 +137,14 @@ impl Evaluator<'_, '_> {
         };
         let symbol = place.and_then(|place| place.symbol);
         let line = place.map_or(0, |place| place.line);
-        if vendor.client.is_none() || self.catalog.shape(from.shape).client.is_none() {
+        if let Some(key) = &made.client_in
+            && let Expr::Call { arguments, .. } = parsed.expr(call)
+            && let Some((there, value)) = arguments.first().and_then(|first| self.option(file, first.value, key))
+        {
+            let given = self.expr(there, value);
+            vendor.client = given.vendors().find_map(|given| given.client);
+        }
+        if vendor.client.is_none() || made.client_in.is_none() && self.catalog.shape(from.shape).client.is_none() {
             let mut record = self.constructed(&vendor, file, symbol, call);
             if let Some(before) = vendor.client {
                 // `client.withOptions({ … })`: what it does not say is as it was.

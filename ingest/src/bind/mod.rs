@@ -42,6 +42,7 @@ mod text;
 mod types;
 mod value;
 mod versions;
+mod word;
 mod world;
 mod wrapped;
 mod written;

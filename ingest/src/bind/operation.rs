@@ -128,7 +128,11 @@ impl Evaluator<'_, '_> {
             let (operation, keys) = match dispatch {
                 Dispatch::Route { argument, keys } => {
                     let Some(at) = arguments.get(*argument) else { continue };
-                    (self.route(file, at.value, package.vendor), arguments.get(*keys).map(|it| it.value))
+                    let operation = self.route(file, at.value, package.vendor);
+                    if operation.is_none() && self.text_of(file, at.value).is_some_and(|text| text.contains('/')) {
+                        found.reason = no_operation(&catalog.vendor(package.vendor).id);
+                    }
+                    (operation, arguments.get(*keys).map(|it| it.value))
                 }
                 Dispatch::Reference { argument, keys } => {
                     let Some(at) = arguments.get(*argument) else { continue };
@@ -198,8 +202,7 @@ impl Evaluator<'_, '_> {
                             let method = method.to_ascii_uppercase();
                             let operation = catalog.route_text(package.vendor, &method, &path_parts(path.iter(), ""));
                             if operation.is_none() && known(&path).is_some() {
-                                let vendor = &catalog.vendor(package.vendor).id;
-                                found.reason = format!("no one operation of {vendor} has this method and path");
+                                found.reason = no_operation(&catalog.vendor(package.vendor).id);
                             }
                             operation
                         }
@@ -272,6 +275,11 @@ impl Evaluator<'_, '_> {
         pieces.extend(text[1..].iter().cloned());
         self.catalog.route_text(vendor, &method, &path_parts(pieces.iter(), ""))
     }
+}
+
+/// Why a method and a path that are known name nothing.
+pub(super) fn no_operation(vendor: &str) -> String {
+    format!("no one operation of {vendor} has this method and path")
 }
 
 /// Leaves out keys that are options of the request, and what is below them.

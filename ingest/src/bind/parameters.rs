@@ -163,7 +163,8 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn leaves_out(&self, file: FileId, function: FunctionId, at: u32) -> bool {
+    /// Whether the one call which is looked into gives nothing for a parameter that has no default.
+    pub(super) fn leaves_out(&self, file: FileId, function: FunctionId, at: u32) -> bool {
         let Some(frame) = self.frame_of(file, function) else { return false };
         let there = self.world.file(frame.caller).parsed;
         let is_given = match frame.arguments.get(at as usize) {

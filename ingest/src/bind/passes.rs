@@ -121,6 +121,11 @@ pub(super) fn of_global(global: &str, name: &str) -> Option<Passes> {
     }
 }
 
+/// What a function does with what it is given that a framework (Nitro) lets code call without an import.
+pub(super) fn of_function(global: &str) -> Option<Passes> {
+    matches!(global, "cachedFunction" | "defineCachedFunction").then_some(Passes::Itself)
+}
+
 /// What an import of a module that passes things on is.
 pub(super) fn toolbox(module: &str, name: &str) -> Value {
     if is_of_validators(module) {

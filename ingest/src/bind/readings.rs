@@ -7,6 +7,10 @@ pub(super) const MOST_PIECES: usize = 64;
 /// Ways to read one text (the branches of conditions).
 pub(super) const MOST_READINGS: usize = 16;
 
+/// What stands in a host for a part of its first name that is not known. No name of a host has it, so that such a host
+/// is one of those that stand for any name there, and of no others.
+const ANY_LABEL: char = '*';
+
 /// What stands for a value in a text.
 const VALUE: char = '\u{1}';
 
@@ -177,14 +181,22 @@ pub(super) fn url(text: &Text) -> Option<UrlPattern> {
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
         return None;
     }
-    let (host, path) = match rest.find(['/', '?', '#']) {
-        Some(at) => rest.split_at(at),
-        // A host that goes on in the next piece is not known.
-        None if text.len() > 1 && !matches!(text.get(1), Some(Piece::Known(next)) if next.starts_with(['/', '?'])) => {
-            return None;
+    let mut whole = rest.to_owned();
+    while !whole.contains(['/', '?', '#'])
+        && let Some(next) = pieces.next()
+    {
+        match next {
+            Piece::Known(more) => whole.push_str(more),
+            Piece::Value | Piece::Environment => whole.push(ANY_LABEL),
+            Piece::Rest => return None,
         }
-        None => (rest, ""),
-    };
+    }
+    let (host, path) = whole.split_at(whole.find(['/', '?', '#']).unwrap_or(whole.len()));
+    // A host is known where no more than a part of its first name is not: `https://${shop}.myshopify.com`.
+    let behind = host.split_once('.').map_or(host, |(_, behind)| behind);
+    if behind.contains(ANY_LABEL) {
+        return None;
+    }
     // Another port is another server; what stands before an `@` says nothing of where a request goes.
     let host = host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase();
     let host = host.strip_suffix(":443").or_else(|| host.strip_suffix(":80")).unwrap_or(&host);

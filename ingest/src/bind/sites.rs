@@ -12,6 +12,7 @@ use super::eval::Evaluator;
 use super::keys::Keys;
 use super::value::{FileId, Trail, Value};
 use super::written::{chain_as_written, response};
+use crate::catalog::UrlPattern;
 use crate::parse::{Argument, CallFact, Expr, ExprId, ParsedFile, Uses};
 
 /// A call that reaches a vendor, before it is written down.
@@ -32,6 +33,8 @@ pub(super) struct Found {
     /// Whether the response is read by methods of its own first (`response.json()`).
     pub(super) envelope: Option<String>,
     pub(super) enum_keys: Vec<String>,
+    /// Where a plain request goes whose method is known.
+    pub(super) addresses: Vec<UrlPattern>,
 }
 
 /// What of a result is the vendor's answer.

@@ -4,10 +4,13 @@ use super::callers::{MOST_RELAYS, Relay, Wrapper};
 use super::eval::Evaluator;
 use super::sites::Found;
 use super::value::{FileId, Value};
+use crate::catalog::{UrlPart, UrlPattern};
 use crate::parse::{Argument, CallFact, Expr, FunctionId, ReadFact, Uses};
 
 /// Calls of one function that lead to a request, looked at for one call.
 const MOST_WAYS: usize = 8;
+/// Callers of a function of which it is asked what they request.
+const MOST_CALLERS: usize = 16;
 
 impl Evaluator<'_, '_> {
     /// The request that a call of a function makes, where the function alone does not say which.
@@ -21,7 +24,10 @@ impl Evaluator<'_, '_> {
         let Value::Function(there, function) = *value else { return None };
         let arguments = &*self.in_order(file, arguments, call.keywords, (there, function))?;
         let mut found = self.requested_by(file, (there, function), arguments, 0)?;
-        if found.operation.is_none() && self.is_relay(file, call) {
+        if found.operation.is_none()
+            && self.is_relay(file, call)
+            && (found.addresses.is_empty() || self.do_callers_say_more(file, call))
+        {
             return None;
         }
         let name = self.world.symbol(there, self.world.file(there).parsed.functions[function as usize].scope);
@@ -44,6 +50,22 @@ impl Evaluator<'_, '_> {
         parsed.functions_around(call.function).any(|around| {
             let relays = surveyed.relays.get(&(file, around)).into_iter().flatten();
             relays.into_iter().any(|relay| relay.call == call.expr)
+        })
+    }
+
+    /// Whether a caller of the function around a call makes more of what that passes on.
+    fn do_callers_say_more(&mut self, file: FileId, call: &CallFact) -> bool {
+        let world = self.world;
+        let parsed = world.file(file).parsed;
+        parsed.functions_around(call.function).any(|around| {
+            let callers = self.callers_of(file, around);
+            callers.iter().take(MOST_CALLERS).any(|(there, caller)| {
+                let there_parsed = world.file(*there).parsed;
+                let Expr::Call { call, arguments, .. } = there_parsed.expr(*caller) else { return false };
+                let keywords = there_parsed.calls.get(*call as usize).and_then(|call| call.keywords);
+                let Some(arguments) = self.in_order(*there, arguments, keywords, (file, around)) else { return false };
+                self.requested_by(*there, (file, around), &arguments, 0).is_some()
+            })
         })
     }
 
@@ -130,11 +152,17 @@ impl Evaluator<'_, '_> {
         let inner = &*self.in_order(there, inner, call.keywords, target)?;
         // Where the function says it all, its own call is the call site.
         let alone = self.alone(|this| this.requested_by(there, target, inner, depth + 1));
-        if alone.is_some_and(|found| found.operation.is_some()) {
+        if alone.as_ref().is_some_and(|found| found.operation.is_some()) {
             return None;
         }
         let mut found =
             self.inside((there, function), file, arguments, |this| this.requested_by(there, target, inner, depth + 1))?;
+        // Where it says no more it is no request of its own.
+        let says_no_more =
+            |alone: Found| !alone.addresses.is_empty() && are_as_long(&alone.addresses, &found.addresses);
+        if found.operation.is_none() && alone.is_some_and(says_no_more) {
+            return None;
+        }
         if let Some(known) = &mut found.uses {
             answered(known, &self.uses_here(there, call));
         }
@@ -154,6 +182,18 @@ impl Evaluator<'_, '_> {
     }
 }
 
+/// Whether addresses have the same hosts and as many segments: what fills a segment makes no other path of one.
+fn are_as_long(some: &[UrlPattern], others: &[UrlPattern]) -> bool {
+    let segments = |url: &UrlPattern| {
+        let slashes = |part: &UrlPart| match part {
+            UrlPart::Literal(text) => text.matches('/').count(),
+            UrlPart::Value | UrlPart::Anything => 0,
+        };
+        url.path.iter().map(slashes).sum::<usize>()
+    };
+    some.len() == others.len() && some.iter().zip(others).all(|(a, b)| a.host == b.host && segments(a) == segments(b))
+}
+
 /// What a function reads of an answer, and what its caller reads of the part that it returns.
 fn answered(inner: &mut Uses, outer: &Uses) {
     let returned = std::mem::take(&mut inner.returned);
@@ -169,7 +209,7 @@ fn answered(inner: &mut Uses, outer: &Uses) {
             (path, rest) if rest.starts_with('[') => format!("{path}{rest}"),
             (path, rest) => format!("{path}.{rest}"),
         };
-        inner.escapes |= outer.escapes && path.is_empty();
+        inner.escapes |= outer.escapes;
         if !path.is_empty() {
             let read = ReadFact { path: path.clone(), guarded: false, compared: false, escapes: outer.escapes };
             inner.reads.push(read);

@@ -218,4 +218,8 @@ pub(super) struct ShapeFile {
     pub(super) callback: Option<(usize, String)>,
     #[serde(default)]
     pub(super) own_url: bool,
+    #[serde(default)]
+    pub(super) client_in: Option<String>,
+    #[serde(default)]
+    pub(super) keys_in: Option<String>,
 }

@@ -277,6 +277,8 @@ fn declare_shape(
         callback: None,
         command: None,
         own_url: false,
+        client_in: None,
+        keys_in: None,
     });
     Some(())
 }
@@ -414,6 +416,8 @@ fn fill_shape(
     shape.call = call;
     shape.callback = callback;
     shape.own_url = given.own_url;
+    shape.client_in = given.client_in;
+    shape.keys_in = given.keys_in;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use oxc_ast::AstKind;
-use oxc_ast::ast::{BindingPattern, CallExpression, Expression, ForStatementLeft, PropertyKey};
+use oxc_ast::ast::{BindingPattern, CallExpression, Expression, ForStatementLeft, IdentifierReference, PropertyKey};
 use oxc_semantic::Semantic;
 use oxc_span::GetSpan;
 use oxc_syntax::node::NodeId;
@@ -18,6 +18,8 @@ const DEEPEST: u32 = 12;
 const LONGEST: usize = 256;
 /// Methods of a builder that are followed.
 const MOST_METHODS: u32 = 24;
+/// Nodes between the name that a loop or a function declares and that loop, or the call that is given the function.
+const LEVELS_OF_A_LOOP: usize = 6;
 /// Places looked at for one call.
 const MOST_STEPS: u32 = 4_000;
 
@@ -171,6 +173,11 @@ impl<'a> Walk<'_, 'a> {
                         Expression::StringLiteral(key) => at.member(&key.value, it.optional),
                         Expression::NumericLiteral(index) if matches!(at.element, Some(Element::One(one)) if index.raw_str() != one.to_string()) =>
                         {
+                            return;
+                        }
+                        // A member of the value itself, by its own names.
+                        Expression::Identifier(key) if self.is_name_of_a_member(key) => {
+                            self.record(&at, &How::Escapes);
                             return;
                         }
                         _ => at.item(),
@@ -421,6 +428,26 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
+    /// Whether a name goes through the names of an object's members: `for (const key in object)`,
+    /// `for (const key of Object.keys(object))`, `Object.keys(object).map((key) => …)`.
+    fn is_name_of_a_member(&self, key: &IdentifierReference<'a>) -> bool {
+        let symbol = key.reference_id.get().and_then(|id| self.semantic.scoping().get_reference(id).symbol_id());
+        let Some(symbol) = symbol else { return false };
+        let nodes = self.semantic.nodes();
+        let declared = self.semantic.scoping().symbol_declaration(symbol);
+        for kind in nodes.ancestor_kinds(declared).take(LEVELS_OF_A_LOOP) {
+            match kind {
+                AstKind::ForInStatement(_) => return true,
+                AstKind::ForOfStatement(it) => return is_names_of(&it.right),
+                AstKind::CallExpression(it) => {
+                    return matches!(&it.callee, Expression::StaticMemberExpression(method) if is_names_of(&method.object));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
     fn pattern(&mut self, pattern: &BindingPattern<'a>, at: &At, depth: u32) {
         match pattern {
             BindingPattern::BindingIdentifier(it) => {
@@ -503,6 +530,14 @@ pub(super) fn is_only_called(semantic: &Semantic<'_>, symbol: SymbolId) -> bool 
         let node = reference.node_id();
         matches!(nodes.parent_kind(node), AstKind::CallExpression(call) if call.callee.span() == nodes.kind(node).span())
     })
+}
+
+/// `Object.keys(…)`, `Object.entries(…)`, `Object.getOwnPropertyNames(…)`
+fn is_names_of(it: &Expression<'_>) -> bool {
+    let Expression::CallExpression(call) = it else { return false };
+    matches!(&call.callee, Expression::StaticMemberExpression(it)
+        if matches!(it.property.name.as_str(), "keys" | "entries" | "getOwnPropertyNames")
+            && matches!(&it.object, Expression::Identifier(object) if object.name == "Object"))
 }
 
 fn is_promise_all(call: &CallExpression<'_>) -> bool {
