@@ -7,6 +7,9 @@ use super::eval::Evaluator;
 const MOST_STEPS: usize = 20_000;
 /// Parts of texts, options and keys that are looked at for one call.
 const MOST_LOOKS: usize = 20_000;
+/// Callers that only give a function what it was given itself, left out for one question: rings of many functions could
+/// be gone through in as many ways as there are.
+const MOST_RINGS: usize = 8;
 /// Everything that is looked at for one file. Ordinary files take a thousandth of it.
 pub(crate) const MOST_OF_A_FILE: usize = 2_000_000;
 /// Everything that is looked at for one index: about a minute of an optimised build.
@@ -22,6 +25,7 @@ pub(crate) fn limits() -> String {
 pub(super) struct Spent {
     steps: usize,
     looks: usize,
+    rings: usize,
     file: usize,
     most: usize,
 }
@@ -42,6 +46,7 @@ impl Evaluator<'_, '_> {
     /// A new question that no other one asked.
     pub(super) fn begin_question(&mut self) {
         self.spent.steps = 0;
+        self.spent.rings = 0;
     }
 
     /// One evaluation more; false where there were too many, and then the answer is one that was cut short.
@@ -52,6 +57,12 @@ impl Evaluator<'_, '_> {
             self.lowest = 0;
         }
         may
+    }
+
+    /// Whether a caller whose answer a ring cut short may be left out: what it gives is what others give.
+    pub(super) fn may_leave_out(&mut self) -> bool {
+        self.spent.rings += 1;
+        self.spent.rings <= MOST_RINGS && self.spent.steps <= MOST_STEPS && !self.is_file_spent()
     }
 
     /// One part of a text, option or key more; false where there were too many.

@@ -51,7 +51,12 @@ impl Evaluator<'_, '_> {
             let is_one = |value: &Value| {
                 matches!(value, Value::Vendor(_) | Value::Instance(..) | Value::Object(..) | Value::Class(..))
             };
-            if !item.alternatives().iter().all(is_one) {
+            let is_function = |value: &Value| matches!(value, Value::Function(..));
+            // A table of functions holds nothing else.
+            let is_alike = item.alternatives().iter().all(is_one) && !all.alternatives().iter().any(is_function)
+                || item.alternatives().iter().all(is_function)
+                    && all.alternatives().iter().all(|value| is_function(value) || matches!(value, Value::Unknown));
+            if !is_alike {
                 return Value::Unknown;
             }
             all = all.or(item);

@@ -329,20 +329,62 @@ impl Evaluator<'_, '_> {
         }
         let mut all = Value::Unknown;
         for (caller, call) in callers {
-            let Some(value) = self.given_by((caller, call), (file, function), at, line, depth) else { continue };
-            let value = self.walk(value, file, steps);
-            match value {
+            let outer = std::mem::replace(&mut self.lowest, usize::MAX);
+            let given = self.given_by((caller, call), (file, function), at, line, depth);
+            let given = given.map_or(Value::Null, |given| self.walk(given, file, steps));
+            // It calls itself, or is called by what it calls.
+            let is_ring = self.lowest < usize::MAX;
+            self.lowest = self.lowest.min(outer);
+            match given {
                 Value::Null => {}
+                Value::Unknown if is_ring && self.may_leave_out() => {}
+                Value::Unknown if self.is_never_given(caller, call, at) => {}
                 Value::Unknown => return Value::Unknown,
-                value => all = all.or(value),
+                given => all = all.or(given),
             }
         }
+        // Of objects each may be the one: a member is what they have there. Of a client and something else neither is known.
+        let is_object = |value: &Value| matches!(value, Value::Object(..));
         let vendors = all.vendors().count();
-        if vendors < all.alternatives().len() && all.alternatives().len() > 1 {
+        if vendors < all.alternatives().len()
+            && all.alternatives().len() > 1
+            && !all.alternatives().iter().all(is_object)
+        {
             return Value::Unknown;
         }
         let symbol = world.file(file).parsed.functions[function as usize].scope;
         stepped(all, file, line, symbol, "given by every caller")
+    }
+
+    /// Whether a call hands on what its own function is given, and nobody calls that.
+    fn is_never_given(&self, caller: FileId, call: ExprId, at: u32) -> bool {
+        let parsed = self.world.file(caller).parsed;
+        let Expr::Call { arguments, .. } = parsed.expr(call) else { return false };
+        let Some(mut value) = arguments.get(at as usize).map(|argument| argument.value) else { return false };
+        for _ in 0..DEEPEST {
+            match parsed.expr(value) {
+                Expr::Cast(inner, _) | Expr::Guarded(inner) | Expr::Await(inner) | Expr::Member(inner, _) => {
+                    value = *inner
+                }
+                Expr::Object(properties) => match properties.iter().find(|it| matches!(it, Property::Spread(_))) {
+                    Some(Property::Spread(inner)) => value = *inner,
+                    _ => return false,
+                },
+                Expr::Binding(binding) => {
+                    let Some(it) = parsed.bindings.get(*binding as usize) else { return false };
+                    match &it.origin {
+                        Origin::Value(inner, _) => value = *inner,
+                        Origin::Parameter(function, ..) => {
+                            return self.callers_of(caller, *function).is_empty()
+                                && self.passers_of(caller, *function).is_empty();
+                        }
+                        _ => return false,
+                    }
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// What one call gives a function for a parameter; `None` where it leaves that out.
