@@ -83,7 +83,7 @@ pub(crate) struct Relay {
 }
 
 /// Classes that extend each other, followed this far.
-const MOST_BASES: usize = 8;
+pub(super) const MOST_BASES: usize = 8;
 
 /// Functions between a call and the one that makes the request, followed this far.
 pub(super) const MOST_RELAYS: u32 = 3;
@@ -354,7 +354,11 @@ impl<'w> Evaluator<'_, 'w> {
         caller: FileId,
         arguments: &[Argument],
         (file, function): (FileId, FunctionId),
+        this: Option<(FileId, ClassId)>,
     ) -> bool {
+        if this.is_some_and(|this| self.is_of_a_vendor(this)) {
+            return true;
+        }
         let left_out = self.world.file(file).parsed.functions.get(function as usize).into_iter();
         let left_out = left_out.flat_map(|it| it.parameters.iter().skip(arguments.len()));
         let defaults = left_out.filter_map(|parameter| parameter.default.map(|value| (file, value)));
@@ -363,7 +367,7 @@ impl<'w> Evaluator<'_, 'w> {
     }
 
     /// Whether a text starts a URL of a vendor or is the host of one, or an object has such a member.
-    fn is_address_of_vendor(&mut self, file: FileId, value: ExprId, depth: u32) -> bool {
+    pub(super) fn is_address_of_vendor(&mut self, file: FileId, value: ExprId, depth: u32) -> bool {
         if let Some((there, object)) = self.object(file, value) {
             let Expr::Object(properties) = self.world.file(there).parsed.expr(object) else { return false };
             return depth == 0

@@ -27,6 +27,8 @@ pub(super) enum Host {
 pub(super) enum Site {
     /// A construction.
     Made(FileId, ExprId),
+    /// The same with the arguments of one call, in a file, of the function around it.
+    MadeFor(FileId, ExprId, FileId, Vec<ExprId>),
     /// A parameter, field or variable that is declared to be one, in a symbol.
     Declared(FileId, Option<SymbolIndex>, VendorId, String),
     /// A client of one vendor's package while it is called for another, whose server it is pointed at.
@@ -38,7 +40,7 @@ pub(super) enum Site {
 }
 
 /// A client.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) client: Client,
     pub(super) host: Host,
@@ -83,7 +85,7 @@ impl Clients {
         }
         let at = self.records.len();
         let made_in = match site {
-            Site::Made(file, _) => Some(file),
+            Site::Made(file, _) | Site::MadeFor(file, ..) => Some(file),
             Site::Declared(..) | Site::Served(..) | Site::Doubtful(..) | Site::Plain(..) => None,
         };
         let is_served = matches!(site, Site::Served(..));

@@ -43,6 +43,8 @@ pub(super) struct Frame {
     pub(super) function: FunctionId,
     pub(super) caller: FileId,
     pub(super) arguments: Vec<Argument>,
+    /// The class of what it is called on.
+    pub(super) this: Option<(FileId, ClassId)>,
     /// The call in which that one stands, while that is looked into as well.
     pub(super) outer: Option<Rc<Frame>>,
 }
@@ -204,7 +206,10 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                 self.export(file, "=", 0).unwrap_or(Value::Module(file))
             }
             Expr::Own(object) => Value::Object(file, *object),
-            Expr::This(Some(class)) => Value::Instance(file, *class),
+            Expr::This(Some(class)) => {
+                let (file, class) = self.this_in(file, *class);
+                Value::Instance(file, class)
+            }
             Expr::Super(class) => {
                 let class = *class;
                 let extends = class.and_then(|class| parsed.classes.get(class as usize)).and_then(|it| it.extends);

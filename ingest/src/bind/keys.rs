@@ -117,6 +117,7 @@ impl Evaluator<'_, '_> {
         for change in self.changes_of_object(file, object) {
             match change {
                 Change::Spread(source) => self.collect(file, source, prefix, depth + 1, out),
+                Change::Member(_, write) if write.fallback => {}
                 Change::Member(path, write) => {
                     let mut key = prefix.to_owned();
                     let mut shown = true;
@@ -252,8 +253,7 @@ impl Evaluator<'_, '_> {
                 }
                 Property::Spread(value) => {
                     let spread = self.expr(file, *value);
-                    let mut perhaps = matches!(parsed.expr(*value), Expr::Guarded(_) | Expr::Either(..))
-                        || spread.alternatives().len() > 1;
+                    let mut perhaps = self.is_one_of_several(file, *value) || spread.alternatives().len() > 1;
                     let mut values = Vec::new();
                     for alternative in spread.alternatives() {
                         let Value::Object(there, object) = *alternative else {
@@ -296,6 +296,12 @@ impl Evaluator<'_, '_> {
             }
         }
         out.may_be_absent |= absent;
+    }
+
+    /// Whether an expression is what a condition makes of it, also through a constant.
+    fn is_one_of_several(&self, file: FileId, expr: ExprId) -> bool {
+        let (there, expr) = self.initial(file, expr).unwrap_or((file, expr));
+        matches!(self.world.file(there).parsed.expr(expr), Expr::Guarded(_) | Expr::Either(..))
     }
 
     fn objects(&mut self, file: FileId, expr: ExprId) -> Vec<(FileId, ExprId)> {

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::clients::Site;
+use super::clients::{Record, Site};
 use super::eval::{Evaluator, Question, stepped};
 use super::passes;
 use super::value::{FileId, Value, Vendor};
 use crate::catalog::ShapeId;
-use crate::parse::{Expr, ExprId, FunctionId};
+use crate::parse::{Expr, ExprId, FunctionId, SymbolIndex};
 
 impl Evaluator<'_, '_> {
     pub(super) fn eval_returns(&mut self, file: FileId, function: FunctionId) -> Value {
@@ -150,7 +150,7 @@ impl Evaluator<'_, '_> {
                 // `client.withOptions({ … })`: what it does not say is as it was.
                 record.inherit(self.clients.get(before));
             }
-            vendor.client = Some(self.clients.at(Site::Made(file, call), || record));
+            vendor.client = Some(self.made_for(vendor.client, &vendor, (file, call), symbol, record));
         }
         if let Some(selector) = &client.selector
             && let Some(segment) = self.selected(file, call, selector)
@@ -160,6 +160,28 @@ impl Evaluator<'_, '_> {
         }
         let verb = if construct { "constructed by new" } else { "made by calling" };
         Value::vendor(vendor.step(file, line, symbol, format!("{verb} {}", self.catalog.shape(from.shape).name)))
+    }
+
+    /// The client of a construction: one for all calls of the function around it, but for those whose arguments make it
+    /// another one.
+    fn made_for(
+        &mut self,
+        before: Option<usize>,
+        vendor: &Vendor,
+        (file, call): (FileId, ExprId),
+        symbol: Option<SymbolIndex>,
+        record: Record,
+    ) -> usize {
+        let site = Site::Made(file, call);
+        let Some(frame) = self.frame.clone().filter(|_| before.is_none()) else {
+            return self.clients.at(site, || record);
+        };
+        let alone = self.alone(|this| this.constructed(vendor, file, symbol, call));
+        if alone == record {
+            return self.clients.at(site, || record);
+        }
+        let given = frame.arguments.iter().map(|argument| argument.value).collect();
+        self.clients.at(Site::MadeFor(file, call, frame.caller, given), || record)
     }
 
     /// A value that is a client because it is declared so.

@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::eval::{Evaluator, Frame, Question, stepped};
 use super::value::{FileId, Value};
-use crate::parse::{Argument, Expr, ExprId, FunctionId, MemberKind, Origin, ParsedFile, Property, Step, Type, TypeId};
+use crate::parse::{
+    Argument, ClassId, Expr, ExprId, FunctionId, MemberKind, Origin, ParsedFile, Property, Step, Type, TypeId,
+};
 
 /// Callers of one function that are looked at.
 const MOST_CALLERS: usize = 64;
@@ -234,8 +236,20 @@ impl Evaluator<'_, '_> {
         arguments: &[Argument],
         ask: impl FnOnce(&mut Self) -> T,
     ) -> T {
+        self.inside_of(None, (file, function), caller, arguments, ask)
+    }
+
+    /// The same of a method that is called on an instance of a class.
+    pub(super) fn inside_of<T>(
+        &mut self,
+        this: Option<(FileId, ClassId)>,
+        (file, function): (FileId, FunctionId),
+        caller: FileId,
+        arguments: &[Argument],
+        ask: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let outer = self.frame.take();
-        let frame = Frame { file, function, caller, arguments: arguments.to_vec(), outer: outer.clone() };
+        let frame = Frame { file, function, caller, arguments: arguments.to_vec(), this, outer: outer.clone() };
         self.frame = Some(Rc::new(frame));
         let known = std::mem::take(&mut self.known);
         let answer = ask(self);

@@ -6,8 +6,10 @@ use sync_core::graph::Client;
 
 use super::clients::{self, Host, Record};
 use super::eval::Evaluator;
+use super::keys::Options;
 use super::text::{known, url};
 use super::value::{FileId, Vendor};
+use super::word::Word;
 use crate::catalog::Package;
 use crate::parse::{Expr, ExprId, SymbolIndex};
 use crate::pins::Pinned;
@@ -72,7 +74,7 @@ impl Evaluator<'_, '_> {
         for key in &package.client_options.base_url {
             let found = self.options(file, options, key);
             // Where nothing says so there is none, and the package's own default is provable.
-            if found.may_be_absent || found.values.is_empty() {
+            if found.values.is_empty() || (found.may_be_absent && !self.is_given_by_call(&found)) {
                 continue;
             }
             let ours = package.vendor;
@@ -80,7 +82,7 @@ impl Evaluator<'_, '_> {
             let mut addresses: BTreeSet<Option<String>> = BTreeSet::new();
             let mut own = false;
             for (there, value) in found.values {
-                own |= matches!(self.world.file(there).parsed.expr(value), Expr::Null)
+                own |= self.word(there, value) == Word::Absent
                     || self.may_be_absent(there, value, 0)
                     || self.expr(there, value).vendors().any(|vendor| {
                         let shape = self.catalog.shape(vendor.shape);
@@ -121,6 +123,16 @@ impl Evaluator<'_, '_> {
             return Host::Hidden;
         }
         Host::Own
+    }
+
+    /// Whether the call that is looked into says what an option is which is left out where that is not said
+    /// (`if (config.baseURL) options.baseURL = config.baseURL`).
+    fn is_given_by_call(&mut self, option: &Options) -> bool {
+        self.frame.is_some()
+            && option.values.iter().all(|(there, value)| {
+                let is_known = |this: &mut Self| this.texts_of(*there, *value).iter().all(|text| known(text).is_some());
+                is_known(self) && !self.alone(is_known)
+            })
     }
 
     /// Whether a function that makes the client's requests may send them somewhere else.

@@ -77,7 +77,11 @@ impl Evaluator<'_, '_> {
                         None => unknown(),
                     },
                     Value::Instance(there, class) => {
-                        let values = self.field(there, class, name, false);
+                        let mut classes = vec![(there, class)];
+                        classes.extend(self.bases_of((there, class)));
+                        let own = |(there, class)| (there, self.field(there, class, name, false));
+                        let own = classes.into_iter().map(own).find(|(_, values)| !values.is_empty());
+                        let (there, values) = own.unwrap_or_default();
                         self.readings_of_any(there, &values, depth)
                     }
                     Value::Class(there, class) => {

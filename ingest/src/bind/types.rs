@@ -30,12 +30,19 @@ impl Evaluator<'_, '_> {
                 let mut value = match root {
                     TypeRoot::Binding(binding) => self.binding(file, *binding),
                     TypeRoot::Import(specifier) => self.import(file, *specifier, "*"),
-                    TypeRoot::Global(_) => Value::Unknown,
+                    // `typeof fetch`, `typeof globalThis.fetch`
+                    TypeRoot::Global(name) => match parsed.name(*name) {
+                        name @ ("fetch" | "globalThis" | "window") => Value::Global(name.into()),
+                        _ => Value::Unknown,
+                    },
                 };
                 for name in path {
                     value = self.member(&value, parsed.name(*name));
                 }
-                value
+                match value {
+                    Value::Global(name) if &*name != "fetch" => Value::Unknown,
+                    value => value,
+                }
             }
             Some(Type::Reference(TypeRoot::Binding(binding), path, arguments)) => {
                 let carried = self.carried_type(file, *binding, path, arguments);

@@ -5,7 +5,7 @@ use super::eval::Evaluator;
 use super::sites::Found;
 use super::value::{FileId, Value};
 use crate::catalog::{UrlPart, UrlPattern};
-use crate::parse::{Argument, CallFact, Expr, FunctionId, ReadFact, Uses};
+use crate::parse::{Argument, CallFact, ClassId, Expr, FunctionId, ReadFact, Uses};
 
 /// Calls of one function that lead to a request, looked at for one call.
 const MOST_WAYS: usize = 8;
@@ -23,7 +23,8 @@ impl Evaluator<'_, '_> {
     ) -> Option<Found> {
         let Value::Function(there, function) = *value else { return None };
         let arguments = &*self.in_order(file, arguments, call.keywords, (there, function))?;
-        let mut found = self.requested_by(file, (there, function), arguments, 0)?;
+        let this = self.receiver(file, call.expr);
+        let mut found = self.requested_by(file, (there, function), arguments, this, 0)?;
         if found.operation.is_none()
             && self.is_relay(file, call)
             && (found.addresses.is_empty() || self.do_callers_say_more(file, call))
@@ -64,7 +65,8 @@ impl Evaluator<'_, '_> {
                 let Expr::Call { call, arguments, .. } = there_parsed.expr(*caller) else { return false };
                 let keywords = there_parsed.calls.get(*call as usize).and_then(|call| call.keywords);
                 let Some(arguments) = self.in_order(*there, arguments, keywords, (file, around)) else { return false };
-                self.requested_by(*there, (file, around), &arguments, 0).is_some()
+                let this = self.receiver(*there, *caller);
+                self.requested_by(*there, (file, around), &arguments, this, 0).is_some()
             })
         })
     }
@@ -74,6 +76,7 @@ impl Evaluator<'_, '_> {
         file: FileId,
         (there, function): (FileId, FunctionId),
         arguments: &[Argument],
+        this: Option<(FileId, ClassId)>,
         depth: u32,
     ) -> Option<Found> {
         let surveyed = self.surveyed?;
@@ -85,11 +88,11 @@ impl Evaluator<'_, '_> {
             return None;
         }
         if let Some(wrapper) = wrapper {
-            return self.requested_by_wrapper(file, (there, function), arguments, *wrapper);
+            return self.requested_by_wrapper(file, (there, function), arguments, this, *wrapper);
         }
         let mut found: Option<Found> = None;
         for relay in relays.into_iter().flatten().take(MOST_WAYS).filter(|_| depth < MOST_RELAYS) {
-            let Some(next) = self.requested_by_relay(file, (there, function), arguments, *relay, depth) else {
+            let Some(next) = self.requested_by_relay(file, (there, function), arguments, this, *relay, depth) else {
                 continue;
             };
             match &found {
@@ -106,30 +109,34 @@ impl Evaluator<'_, '_> {
         file: FileId,
         (there, function): (FileId, FunctionId),
         arguments: &[Argument],
+        this: Option<(FileId, ClassId)>,
         wrapper: Wrapper,
     ) -> Option<Found> {
         // Most callers of a request for anything ask something else.
-        if wrapper.open && !self.names_a_vendor(file, arguments, (there, function)) {
+        if wrapper.open && !self.names_a_vendor(file, arguments, (there, function), this) {
             return None;
         }
         let parsed = self.world.file(there).parsed;
         let request = parsed.calls.get(wrapper.request as usize)?;
         let Expr::Call { callee, arguments: inner, .. } = parsed.expr(request.expr) else { return None };
-        let client = self.expr(there, *callee);
+        let client = match this {
+            Some(_) => self.inside_method(this, (there, function), file, arguments, |it| it.expr(there, *callee)),
+            None => self.expr(there, *callee),
+        };
         let http = self.as_http(&client)?;
         let is_bound = |found: &Found| found.operation.is_some();
         let ask = |this: &mut Self| this.requested(there, request, &http, inner);
         if self.alone(ask).as_ref().is_some_and(is_bound) {
             return None;
         }
-        let mut found = self.inside((there, function), file, arguments, ask)?;
+        let mut found = self.inside_method(this, (there, function), file, arguments, ask)?;
         if !is_bound(&found) {
             // A call that says no more than the request itself is no request of its own.
             let ask = |this: &mut Self| {
                 let parts = this.request(there, &http, inner, request.keywords)?;
                 Some(this.addresses(&parts))
             };
-            if self.alone(ask) == self.inside((there, function), file, arguments, ask) {
+            if self.alone(ask) == self.inside_method(this, (there, function), file, arguments, ask) {
                 return None;
             }
         }
@@ -142,6 +149,7 @@ impl Evaluator<'_, '_> {
         file: FileId,
         (there, function): (FileId, FunctionId),
         arguments: &[Argument],
+        this: Option<(FileId, ClassId)>,
         relay: Relay,
         depth: u32,
     ) -> Option<Found> {
@@ -151,12 +159,15 @@ impl Evaluator<'_, '_> {
         let target = (relay.file, relay.function);
         let inner = &*self.in_order(there, inner, call.keywords, target)?;
         // Where the function says it all, its own call is the call site.
-        let alone = self.alone(|this| this.requested_by(there, target, inner, depth + 1));
+        let own = self.receiver(there, relay.call);
+        let alone = self.alone(|it| it.requested_by(there, target, inner, own, depth + 1));
         if alone.as_ref().is_some_and(|found| found.operation.is_some()) {
             return None;
         }
-        let mut found =
-            self.inside((there, function), file, arguments, |this| this.requested_by(there, target, inner, depth + 1))?;
+        let mut found = self.inside_method(this, (there, function), file, arguments, |it| {
+            let own = it.receiver(there, relay.call);
+            it.requested_by(there, target, inner, own, depth + 1)
+        })?;
         // Where it says no more it is no request of its own.
         let says_no_more =
             |alone: Found| !alone.addresses.is_empty() && are_as_long(&alone.addresses, &found.addresses);
@@ -170,7 +181,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// Evaluates without any call that is looked into.
-    fn alone<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn alone<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
         let frame = self.frame.take();
         let known = frame.is_some().then(|| std::mem::take(&mut self.known));
         let answer = ask(self);

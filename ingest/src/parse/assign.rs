@@ -171,6 +171,18 @@ impl<'a> Lower<'_, 'a> {
         self.out.written.push((target, Write { value, appends, certain, fallback: false }));
     }
 
+    /// `delete object.member`
+    pub(super) fn deleted(&mut self, it: &Expression<'a>) {
+        let target = self.lower(it);
+        let Expr::Member(object, _) = *self.out.expr(target) else { return };
+        if matches!(self.out.expr(object), Expr::This(_)) {
+            return;
+        }
+        let value = self.add(Expr::Null);
+        let certain = matches!(*self.out.expr(object), Expr::Binding(binding) if self.is_certain(binding));
+        self.out.written.push((target, Write { value, appends: false, certain, fallback: true }));
+    }
+
     /// What a call assigns to members of what it is given, where that is all that it does.
     pub(super) fn assigned_by_call(&mut self, it: &CallExpression<'a>, callee: ExprId, arguments: &[Argument]) {
         self.assigned_by_mock(it, callee, arguments);

@@ -1,5 +1,7 @@
 //! Expressions: what a value is made of, as far as a client, a URL or an argument's keys can pass through it.
 
+use std::borrow::Cow;
+
 use oxc_ast::ast::{
     Argument as AstArgument, ArrayExpressionElement, BinaryOperator, CallExpression, ChainElement, Expression,
     IdentifierReference, LogicalOperator, MemberExpression, NewExpression, ObjectExpression, ObjectPropertyKind,
@@ -8,11 +10,21 @@ use oxc_ast::ast::{
 use oxc_ast_visit::walk;
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::node::NodeId;
+use oxc_syntax::operator::UnaryOperator;
 
 use super::declare::bare;
 use super::facts::{Argument, CallFact, Expr, ExprId, Name, Origin, Property, TextPart, TypeId, TypeRoot};
 use super::lower::{Lower, This, UNKNOWN};
 use super::{text, uses};
+
+/// The text that an expression writes out: a literal, or a template without any value in it.
+pub(super) fn written<'e>(it: &'e Expression<'_>) -> Option<Cow<'e, str>> {
+    match it {
+        Expression::StringLiteral(it) => Some(Cow::Borrowed(&it.value)),
+        Expression::TemplateLiteral(it) => it.single_quasi().map(|text| Cow::Owned(text.to_string())),
+        _ => None,
+    }
+}
 
 impl<'a> Lower<'_, 'a> {
     /// The value of an expression; visits everything in it.
@@ -63,6 +75,10 @@ impl<'a> Lower<'_, 'a> {
                 let right = self.lower(&it.right);
                 if it.operator == BinaryOperator::Addition { self.concatenation(left, right) } else { UNKNOWN }
             }
+            Expression::UnaryExpression(it) if it.operator == UnaryOperator::Delete => {
+                self.deleted(&it.argument);
+                UNKNOWN
+            }
             Expression::LogicalExpression(it) => {
                 let left = self.lower(&it.left);
                 let right = self.perhaps(|this| this.lower(&it.right));
@@ -88,8 +104,8 @@ impl<'a> Lower<'_, 'a> {
                 if let Some(options) = &it.options {
                     self.lower(options);
                 }
-                if let Expression::StringLiteral(source) = &it.source {
-                    let specifier = self.name(&source.value);
+                if let Some(source) = written(&it.source) {
+                    let specifier = self.name(&source);
                     self.add_import(specifier, "*", it.span);
                     self.add(Expr::Import(specifier))
                 } else {

@@ -181,7 +181,7 @@ pub struct Write {
     pub appends: bool,
     /// Whether it happens wherever the name is declared, and not in some branch, loop or other function.
     pub certain: bool,
-    /// Whether it stands for what is not given: the default of a pattern.
+    /// Whether it stands for what is not given: the default of a pattern, or a member that is deleted.
     pub fallback: bool,
 }
 

@@ -9,6 +9,7 @@ use oxc_ast::ast::{
 use oxc_span::{GetSpan, Span};
 
 use super::declare::bare;
+use super::expressions::written;
 use super::facts::{BindingId, ExportFact, ExportValue, Expr, ExprId, ImportFact, Name, Origin, Property};
 use super::lower::{Lower, UNKNOWN};
 
@@ -263,8 +264,11 @@ impl<'a> Lower<'_, 'a> {
             return None;
         }
         match it.arguments.first() {
-            Some(AstArgument::StringLiteral(it)) => Some(self.name(&it.value)),
-            _ => None,
+            Some(argument) => {
+                let specifier = written(argument.as_expression()?)?;
+                Some(self.name(&specifier))
+            }
+            None => None,
         }
     }
 
