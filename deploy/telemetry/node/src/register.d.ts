@@ -1,0 +1,2 @@
+/** Preload with `node --import @sync/otel-callsites/register` (ECMAScript modules and CommonJS) or `-r` (CommonJS). */
+export {};

@@ -1,0 +1,51 @@
+// Programs whose requests are marked: `// @name` at the line that a span must name.
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { collector } from '../app/collector.mjs';
+import { run } from '../app/run.mjs';
+
+const HERE = path.dirname(new URL(import.meta.url).pathname);
+
+/** A package of others that asks at once, or when its caller is no longer on the stack. */
+const DEFERRED = `
+exports.now = (url) => fetch(url);
+exports.later = async (url) => { await null; return fetch(url); };
+`;
+
+/** The program in a folder of its own, with the package \`deferred\` beside it. */
+export function caseFolder(name) {
+  const folder = path.join(HERE, '../.work/cases', name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(path.join(folder, 'node_modules/deferred'), { recursive: true });
+  writeFileSync(path.join(folder, 'node_modules/deferred/index.js'), DEFERRED);
+  cpSync(path.join(HERE, name), path.join(folder, name));
+  return path.join(folder, name);
+}
+
+/** Line number → mark. */
+export function marksOf(file) {
+  return new Map(readFileSync(file, 'utf8').split('\n').flatMap((text, at) => {
+    const mark = /\/\/ @([\w-]+)/.exec(text);
+    return mark ? [[at + 1, mark[1]]] : [];
+  }));
+}
+
+/** Client and producer spans of each case, which begins with a span \`db.system: mark\` of its name. */
+export async function spansOfCase(file, options = {}) {
+  const kept = await collector();
+  try {
+    const { code, output } = await run(file, { ...options, env: { ...options.env, OTEL_EXPORTER_OTLP_ENDPOINT: kept.endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' } });
+    assert.equal(code, 0, output);
+    const cases = new Map();
+    let current;
+    for (const span of kept.spans()) {
+      if (span['db.system'] === 'mark') cases.set(span.name, current = []);
+      else if (span['code.filepath'] === undefined && span['code.function.name'] !== 'mine' && span['db.system.name'] === undefined) current.push(span);
+      else assert.equal(span['code.line.number'], undefined);
+    }
+    return cases;
+  } finally {
+    await kept.close();
+  }
+}
