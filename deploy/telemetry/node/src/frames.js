@@ -7,7 +7,8 @@ const { originalPosition, THIRD_PARTY, UNSURE, writtenAsAwaitedCall, writtenAsCa
 /** Plain `fetch` alone puts the caller at frame 26 to 29: V8's default of 10 never gets there. */
 const DEPTH = 64;
 
-const OWN = __dirname + path.sep;
+/** The files of this package, where they are files: inside a bundle its map says what is whose. */
+const OWN = typeof __filename === 'string' && path.basename(__filename) === 'frames.js' ? path.dirname(__filename) + path.sep : undefined;
 
 /** Positions are few and asked for again and again; the bound is for programs that make code at run time. */
 const MOST_POSITIONS = 10_000;
@@ -64,9 +65,8 @@ function locate(site, isAwait) {
   const known = positions.get(key);
   if (known !== undefined) return known;
   if (file.startsWith('file:')) file = fileURLToPath(file);
-  const found = path.isAbsolute(file) && !file.startsWith(OWN) && !THIRD_PARTY.test(file)
-    ? written(file, line, column, isAwait, site)
-    : null;
+  const others = !path.isAbsolute(file) || (OWN && file.startsWith(OWN)) || THIRD_PARTY.test(file);
+  const found = others ? null : written(file, line, column, isAwait, site);
   if (positions.size >= MOST_POSITIONS) positions.clear();
   positions.set(key, found);
   return found;

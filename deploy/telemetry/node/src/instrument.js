@@ -21,7 +21,9 @@ function instrumentExports(name, exports) {
   try {
     let result = wrapped.get(exports);
     if (!result) {
-      result = typeof exports === 'function' ? exported(name, 'default', exports) : withClients(name, exports);
+      result = typeof exports === 'function' ? exported(name, 'default', exports)
+        : isClient(name, exports) ? facadeOf(exports, rulesOf(name, [], exports))
+          : withClients(name, exports);
       wrapped.set(exports, result);
       if (result !== exports) wrapped.set(result, result);
     }
@@ -32,15 +34,18 @@ function instrumentExports(name, exports) {
   }
 }
 
-/** The wrapped exports of an ECMAScript module, by name. Never throws. */
+/** What a module that stands in for a package exports in place of the original's: its clients, and its default. Never throws. */
 function instrumentNamespace(name, namespace) {
   const result = {};
-  for (const key of packages.get(name)?.exports ?? []) {
+  for (const key of new Set([...packages.get(name)?.exports ?? [], 'default'])) {
+    const value = namespace[key];
+    result[key] = value;
     try {
-      if (key in namespace) result[key] = exported(name, key, namespace[key]);
+      if (packages.get(name).exports.includes(key)) result[key] = exported(name, key, value);
+      // What `import` makes of a CommonJS package: its exports object.
+      else if (isModule(name, value)) result[key] = instrumentExports(name, value);
     } catch (error) {
       complain(`${name}.${key} is left as it is`, error);
-      result[key] = namespace[key];
     }
   }
   return result;
@@ -77,7 +82,14 @@ function exported(name, key, value) {
   return result;
 }
 
+/** Whether what a package exports is a client itself (`module.exports = new MailService()`). */
+function isClient(name, exports) {
+  const prototype = Object.getPrototypeOf(exports);
+  return packages.get(name).exports.includes('default') && prototype !== null && prototype !== Object.prototype;
+}
+
 function isModule(name, value) {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
   return packages.get(name).exports.some((key) => key !== 'default' && Object.hasOwn(value, key)) || value.__esModule === true;
 }
 

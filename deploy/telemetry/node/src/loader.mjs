@@ -19,17 +19,28 @@ export async function load(url, context, nextLoad) {
   if (row === undefined) return nextLoad(url, context);
   const original = new URL(url);
   original.searchParams.delete(MARK);
-  return { format: 'module', source: standIn(name, row, original.href), shortCircuit: true };
+  const names = new Set(row.exports);
+  // `export *` leaves the default export out, and what is not there cannot be exported.
+  if (await hasDefault(original.href, context, nextLoad)) names.add('default');
+  else names.delete('default');
+  return { format: 'module', source: standIn(name, [...names], original.href), shortCircuit: true };
+}
+
+const DEFAULT = /\bexport\s+default\b|\bas\s+default\b|\bexport\s*\{[^}]*\bdefault\b/;
+
+async function hasDefault(url, context, nextLoad) {
+  const { format, source } = await nextLoad(url, { ...context, format: undefined });
+  return format !== 'module' || DEFAULT.test(String(source));
 }
 
 /** A name that is exported here stands before the same name out of `export *`. */
-function standIn(name, row, original) {
+function standIn(name, names, original) {
   const own = new URL('./namespace.mjs', import.meta.url).href;
   return [
     `import * as original from ${JSON.stringify(original)};`,
     `import { instrumentNamespace } from ${JSON.stringify(own)};`,
     `const clients = instrumentNamespace(${JSON.stringify(name)}, original);`,
     `export * from ${JSON.stringify(original)};`,
-    ...row.exports.map((key, at) => `const client${at} = clients[${JSON.stringify(key)}];\nexport { client${at} as ${key} };`),
+    ...names.map((key, at) => `const client${at} = clients[${JSON.stringify(key)}];\nexport { client${at} as ${key} };`),
   ].join('\n');
 }

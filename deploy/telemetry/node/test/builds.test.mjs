@@ -102,6 +102,18 @@ for (const [name, node, otel] of RUNS) {
   });
 }
 
+test('required before the program: CommonJS is located as well', async () => {
+  const file = await built('commonjs');
+  const found = (await spansOf(file, { by: 'require' })).map((span) => summary(span, path.join(HERE, '.work/commonjs')));
+  assert.deepEqual(found, EXPECTED);
+});
+
+test('SDKs inside the bundle: the client wrapped by hand has its lines, got has none', async () => {
+  const file = await built('bundled');
+  const found = (await spansOf(file, { by: 'processor' })).map((span) => summary(span, path.join(HERE, '.work/bundled')));
+  assert.deepEqual(found, [...EXPECTED.slice(0, -1), ['GET', '/v1/payouts', undefined, undefined, undefined]]);
+});
+
 for (const otel of ['1', '2']) {
   test(`the processor alone, with OpenTelemetry ${otel}: what it does not see it does not guess`, async () => {
     const file = await built('commonjs');

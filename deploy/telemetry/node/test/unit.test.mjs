@@ -248,3 +248,22 @@ test('exports of a package: the original stays as it is, bindings stay alive, cl
   assert.throws(() => exports.Stripe('key'), TypeError);
   for (const value of [null, undefined, 5]) assert.equal(instrumentExports('stripe', value), value);
 });
+
+test('a package that exports a client, made: the client is wrapped, its class beside it', async () => {
+  class MailService {
+    #key;
+
+    setApiKey(key) { this.#key = key; }
+
+    key() { return this.#key; }
+  }
+  const original = Object.assign(new MailService(), { MailService });
+  const mail = instrumentExports('@sendgrid/mail', original);
+  assert.notEqual(mail, original);
+  mail.setApiKey('key');
+  assert.equal(mail.key(), 'key');
+  assert.equal(original.key(), 'key');
+  mail.added = 1;
+  assert.equal(original.added, 1);
+  assert.ok(new mail.MailService() instanceof MailService);
+});

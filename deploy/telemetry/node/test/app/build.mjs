@@ -1,5 +1,5 @@
 // Builds fixtures/repositories/observed in the ways in which such services are built. Returns the file to run.
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build as esbuild } from 'esbuild';
 import ts from 'typescript';
@@ -21,6 +21,16 @@ export const BUILDS = {
   esbuild: (folder) => bundle(folder, { sourcemap: true }),
   /** esbuild to one minified file with the map inside. */
   minified: (folder) => bundle(folder, { sourcemap: 'inline', minify: true }),
+  /** esbuild of everything into one minified file, SDKs too: no package is seen being loaded, so the client is wrapped by hand. */
+  bundled: (folder) => {
+    const file = path.join(folder, 'src/payments/stripe.ts');
+    const text = readFileSync(file, 'utf8')
+      .replace(/$/m, " import { wrapClient } from '@sync/otel-callsites';")
+      .replace('return new Stripe(', 'return wrapClient(new Stripe(')
+      .replace(/^ {2}\}\);$/m, "  }), { hosts: ['api.stripe.com'] });");
+    writeFileSync(file, text);
+    return bundle(folder, { sourcemap: 'inline', minify: true, packages: 'bundle' });
+  },
   /** One minified file whose map was left behind: its lines are nobody's. */
   unmapped: (folder) => bundle(folder, { minify: true }),
 };

@@ -1,10 +1,11 @@
 // Builds the application (build.mjs) and runs it, instrumented as a team would do it, against the stand-in.
 //
-//   node run.mjs BUILD [--bodies FOLDER] [--node PROGRAM] [--otel 1|2|3] [--by register|processor]
+//   node run.mjs BUILD [--bodies FOLDER] [--node PROGRAM] [--otel 1|2|3] [--by register|require|processor]
 //
-// BUILD: commonjs, esm, es2015, esbuild, minified, unmapped. Spans go where OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and
-// _PROTOCOL (http/protobuf, http/json) say; OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME are the application's. With
-// --bodies the export's bodies are written to FOLDER instead of being sent. Exits with the application's code.
+// BUILD: commonjs, esm, es2015, esbuild, minified, bundled, unmapped (see build.mjs). Spans go where
+// OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and _PROTOCOL (http/protobuf, http/json) say; OTEL_RESOURCE_ATTRIBUTES and
+// OTEL_SERVICE_NAME are the application's. With --bodies the export's bodies are written to FOLDER instead of being
+// sent. Exits with the application's code.
 // The lines that must be found: fixtures/repositories/observed.expected.json.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -18,7 +19,7 @@ import { standIn } from './stand-in.mjs';
 
 const HERE = path.dirname(new URL(import.meta.url).pathname);
 
-/** Runs `file` to its end. `first`, `preload`: more modules to load before all others, and before it. Resolves to { code, output }. */
+/** Runs `file` to its end; `first` and `preload` are loaded before all others, and right before it. Resolves to { code, output }. */
 export async function run(file, { node = process.execPath, otel = '2', by = 'register', env = {}, first = [], preload = [] } = {}) {
   const vendors = await standIn();
   const register = pathToFileURL(path.join(HERE, '../node_modules/@sync/otel-callsites/src/register.mjs')).href;
@@ -26,7 +27,8 @@ export async function run(file, { node = process.execPath, otel = '2', by = 'reg
     ...['loopback.cjs'].flatMap((name) => ['-r', path.join(HERE, name)]),
     ...first.flatMap((name) => ['--import', pathToFileURL(name).href]),
     // Before OpenTelemetry is set up, as the README says.
-    ...(by === 'register' || /\/esm\//.test(file) ? ['--import', register] : []),
+    ...(by === 'register' ? ['--import', register] : []),
+    ...(by === 'require' ? ['-r', path.join(HERE, '../node_modules/@sync/otel-callsites/src/register.js')] : []),
     '--import', pathToFileURL(path.join(HERE, 'telemetry.cjs')).href,
     ...preload.flatMap((name) => ['--import', pathToFileURL(name).href]),
   ];

@@ -13,14 +13,25 @@ exports.now = (url) => fetch(url);
 exports.later = async (url) => { await null; return fetch(url); };
 `;
 
-/** The program in a folder of its own, with the package \`deferred\` beside it. */
-export function caseFolder(name) {
-  const folder = path.join(HERE, '../.work/cases', name);
+/** Packages of the table as they come: CommonJS that is imported, modules without a default export. */
+const PACKAGES = {
+  deferred: ['index.js', DEFERRED],
+  plaid: ['index.js', 'exports.PlaidApi = class PlaidApi {}; exports.other = 1;'],
+  dub: ['index.mjs', 'export class Dub {}\nexport const other = 1;\n'],
+};
+
+/** The program in a folder of its own, with those packages beside it. */
+export function caseFolder(program) {
+  const folder = path.join(HERE, '../.work/cases', program);
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(path.join(folder, 'node_modules/deferred'), { recursive: true });
-  writeFileSync(path.join(folder, 'node_modules/deferred/index.js'), DEFERRED);
-  cpSync(path.join(HERE, name), path.join(folder, name));
-  return path.join(folder, name);
+  for (const [name, [main, text]] of Object.entries(PACKAGES)) {
+    const place = path.join(folder, 'node_modules', name);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(path.join(place, 'package.json'), JSON.stringify({ name, main }));
+    writeFileSync(path.join(place, main), text);
+  }
+  cpSync(path.join(HERE, program), path.join(folder, program));
+  return path.join(folder, program);
 }
 
 /** Line number → mark. */

@@ -4,6 +4,8 @@ import Anthropic from '@anthropic-ai/sdk';
 import { Octokit } from '@octokit/rest';
 import { WebClient } from '@slack/web-api';
 import OpenAI, { OpenAI as Named } from 'openai';
+import * as dub from 'dub';
+import plaid, { other, PlaidApi } from 'plaid';
 import Stripe, { Stripe as StripeByName } from 'stripe';
 import twilio from 'twilio';
 
@@ -41,6 +43,11 @@ const CASES = {
       await client.messages.create({ to: '+1', from: '+2', body: 'b' }); // @twilio-create
       await client.messages('SM1').fetch(); // @twilio-fetch
     }
+  },
+  async 'what a package exports, and no name more'() {
+    if (plaid.PlaidApi !== PlaidApi || plaid.other !== other || other !== 1) throw new Error('the default export is another');
+    if (Object.keys(dub).join() !== 'Dub,other') throw new Error(`dub exports ${Object.keys(dub)}`);
+    if (!(new dub.Dub() instanceof dub.Dub)) throw new Error('the class is another');
   },
   async stripe() {
     if (Stripe !== StripeByName) throw new Error('two classes');
