@@ -22,5 +22,8 @@ pub use publish::PublishError;
 pub use records::embedded_records;
 pub use verify::{Loaded, VerifiedFeed, Verifier, VerifyError};
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use verify::read_for_fuzzing;
+
 #[cfg(test)]
 mod tests;

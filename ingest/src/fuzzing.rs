@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use sync_core::graph::{Header, SNAPSHOT_FORMAT};
+use sync_core::change::VendorFeed;
+use sync_core::graph::{CallSite, Client, Header, SNAPSHOT_FORMAT};
+use sync_core::join::{FeedIndex, Site, join};
 
 use crate::analyze::{Analysis, Before, Line, Project, Source, analyze};
 use crate::cache;
@@ -145,6 +147,36 @@ pub fn pack(bytes: &[u8]) {
     pool::recall_for_fuzzing(bytes);
 }
 
+/// Reads a file of a feed; the first byte says which. What a vendor's file says is written, read again and joined with a
+/// call.
+///
+/// # Panics
+/// Where what was read of a feed cannot be written and read again: a bug.
+pub fn feed(bytes: &[u8]) {
+    let Some((kind, text)) = bytes.split_first() else { return };
+    let Some(feed) = crate::feed::read_for_fuzzing(*kind, text) else { return };
+    let again = serde_json::to_vec(&feed).and_then(|text| serde_json::from_slice::<VendorFeed>(&text));
+    assert!(again.is_ok_and(|again| again == feed), "what is written can be read");
+    let (Ok(call), Ok(client), Ok(repository)) =
+        (serde_json::from_str::<CallSite>(CALL), serde_json::from_str::<Client>(CLIENT), REPOSITORY.parse())
+    else {
+        return;
+    };
+    let site = Site { path: "src/a.ts", call: &call, client: Some(&client) };
+    join(repository, &[site, Site { client: None, ..site }], &FeedIndex::new([&feed]));
+}
+
+const REPOSITORY: &str = "src_0123456789abcdef0123456789abcdef";
+const CALL: &str = r#"{"line":7,"end_line":9,"column":1,"callee_line":7,"callee_column":8,"symbol":"charge",
+    "symbol_ordinal":0,"call_ordinal":0,"chain":"stripe.charges.create","client":"00000000000000c1","vendor":"stripe",
+    "operation":"POST /v1/charges","args_keys":["amount","card","card.number"],"args_complete":false,
+    "args_literals":{"capture_method":"0123456789abcdef"},"response_fields_read":["id","data[].id","status"],
+    "reads":[{"field":"status","guarded":false,"compared":true}],"response_complete":false,
+    "call_hash":"0123456789abcdef","binding_source":"static","context":"code","evidence":[]}"#;
+const CLIENT: &str = r#"{"id":"00000000000000c1","vendor":"stripe","package":"stripe","sdk_version":"17.7.0",
+    "sdk_version_source":"lockfile","api_version":"2024-06-20","api_version_source":"literal",
+    "constructed_at":"src/a.ts#stripe#0"}"#;
+
 /// Goes on from a last index that found this of [`LAST`].
 pub fn last(bytes: &[u8]) {
     let Some(state) = cache::state_for_fuzzing(bytes) else { return };
@@ -219,6 +251,15 @@ mod tests {
     #[test]
     fn pack_takes_its_seeds() {
         run(pack, "pack");
+    }
+
+    #[test]
+    fn feed_takes_its_seeds() {
+        run(feed, "feed");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/feed");
+        let seed = std::fs::read(folder.join("vendor")).unwrap();
+        assert!(crate::feed::read_for_fuzzing(seed[0], &seed[1..]).is_some(), "a vendor's file is read and joined");
+        assert!(serde_json::from_str::<CallSite>(CALL).is_ok() && serde_json::from_str::<Client>(CLIENT).is_ok());
     }
 
     /// What an index of [`LAST`] finds of it.

@@ -124,8 +124,10 @@ impl Authenticator {
         let organization = self
             .organization(&trusted.organization, &verified)
             .await?
-            .filter(|organization| organization.state == OrganizationState::Active)
             .ok_or_else(|| refused("unknown_organization", "the token's organization is not served here", None))?;
+        if organization.state != OrganizationState::Active {
+            return Err(refused("organization_suspended", SUSPENDED, None));
+        }
         let member =
             self.member(&organization, &trusted, &verified, now).await.map_err(|error| store_failed(&error))?;
         let principal = Principal {
@@ -213,6 +215,8 @@ const LAST_USED: time::Duration = time::Duration::minutes(1);
 
 const MEMBER_DISABLED: &str = "the principal of this credential is disabled; ask an administrator of the organization";
 
+const SUSPENDED: &str = "the organization of this credential is suspended: it is not served at present";
+
 /// The token in `Bearer <token>`.
 fn bearer(value: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(value).ok()?;
@@ -245,7 +249,7 @@ fn token_fault(row: &TokenRow, now: OffsetDateTime) -> Option<(&'static str, &'s
         return Some(("token_expired", "the token has expired; make a new one with `syncd token create`"));
     }
     if !row.organization_active {
-        return Some(("organization_suspended", "the token's organization is not served at present"));
+        return Some(("organization_suspended", SUSPENDED));
     }
     row.member.disabled_at.is_some_and(|at| at <= now).then_some(("member_disabled", MEMBER_DISABLED))
 }
@@ -258,6 +262,20 @@ fn refused(code: &'static str, description: &str, principal: Option<Principal>) 
 fn store_failed(error: &StoreError) -> NotAuthenticated {
     tracing::error!(%error, "a credential could not be checked");
     NotAuthenticated::Unavailable
+}
+
+/// Reads the value of an `Authorization` header as far as nobody is asked about it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn presented_for_fuzzing(value: &[u8]) -> Option<PresentedToken> {
+    bearer(value).filter(|credential| token::is_own(credential)).and_then(|own| token::parse(own).ok())
+}
+
+/// Reads a published key set, and looks for keys of every kind in it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn keys_for_fuzzing(document: &[u8]) -> usize {
+    let Ok(set) = key_set::KeySet::parse(document) else { return 0 };
+    let algorithms = jwt::ALGORITHMS.iter().filter_map(|name| jwt::accepted_algorithm(name));
+    algorithms.map(|algorithm| set.matching(None, algorithm).count() + set.matching(Some("a"), algorithm).count()).sum()
 }
 
 /// 32 bytes of the operating system's randomness, by the provider that TLS uses too.

@@ -10,6 +10,8 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod dev;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod http;
 pub mod identity;
 pub mod jobs;

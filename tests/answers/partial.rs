@@ -1,6 +1,7 @@
 //! What could not be read is told where the index is: in the snapshot, in the answer, and by the command.
 
 use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _};
 use sync_server::jobs::index_child::{self, IndexRequest};
 
 use super::world::World;
@@ -77,6 +78,14 @@ async fn each_reason_is_in_the_snapshot_in_the_answer_and_in_what_the_command_sa
     // What is not whole of one repository is not whole of the answer.
     assert_eq!((&answer["partial"], &answer["partial_reasons"][0]), (&json!(true), &json!("lockfile_unreadable: 1")));
     assert_eq!(answer["partial_reasons"].as_array().unwrap().len(), 6);
+    // Every other answer says the counts alone; those of an index that an older service stored are read out of the whole.
+    let risk = async || world.call(&world.asker(), "sync_whats_at_risk", json!({})).await.unwrap();
+    let said = risk().await;
+    assert_eq!((&said["partial"], &said["partial_reasons"]), (&json!(true), &answer["partial_reasons"]));
+    let mut superuser = world.database.superuser().await;
+    superuser.execute("UPDATE sync.indexes SET reason_counts = NULL").await.unwrap();
+    superuser.close().await.unwrap();
+    assert_eq!(risk().await, said);
     world.register("acme/whole", 2).await;
     let whole = world.call(&world.asker(), "sync_repositories", json!({"repository": "acme/whole"})).await.unwrap();
     assert_eq!((&whole["partial"], &whole["partial_reasons"]), (&json!(false), &json!([])));

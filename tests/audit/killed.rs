@@ -17,10 +17,10 @@ use std::time::Duration;
 use serde_json::json;
 use sync_core::clock::Clock as _;
 use sync_core::ids::{RequestId, TokenId};
-use sync_core::principal::Scope;
+use sync_core::principal::{Principal, Scope};
 use sync_server::clock::SystemClock;
 use sync_server::identity::{random_secret, token};
-use sync_store::NewToken;
+use sync_store::{NewToken, Store};
 use sync_tests::{TestDatabase, TwoOrganizations, with_database};
 use uuid::Uuid;
 
@@ -29,16 +29,17 @@ use super::{Log, said};
 const SECRET: &str = "a key of the tests, long enough for one";
 
 /// A `syncd serve` of its own process.
-struct Served {
+pub(super) struct Served {
     process: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Served {
-    fn start(database: &TestDatabase) -> Self {
+    /// On the database at that address of the application role.
+    pub(super) fn start(database_url: &str) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_syncd-under-test"))
             .arg("serve")
-            .env("SYNC_DATABASE_URL", &database.app_url)
+            .env("SYNC_DATABASE_URL", database_url)
             .env("SYNC_SECRET_KEY", SECRET)
             .env("SYNC_LISTEN", "127.0.0.1:0")
             .env("SYNC_PRINCIPAL_REQUESTS_PER_MINUTE", "1000000")
@@ -63,6 +64,40 @@ impl Served {
         std::thread::spawn(move || lines.for_each(drop));
         Self { process, address }
     }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A token of a member, by the system's clock, which a process of its own goes by.
+pub(super) async fn credential(
+    store: &Store,
+    principal: &Principal,
+    scopes: impl IntoIterator<Item = Scope>,
+) -> String {
+    let now = SystemClock.now();
+    let made = token::make(
+        principal.organization,
+        TokenId::at(now),
+        random_secret().unwrap_or_else(|_| panic!("no randomness")),
+    );
+    let mut tx = store.begin(principal).await.unwrap();
+    let new = NewToken {
+        id: token::parse(&made.text).unwrap_or_else(|_| panic!("no token")).id,
+        principal: principal.id,
+        name: "test",
+        secret_hash: made.secret_hash,
+        scopes: &scopes.into_iter().collect(),
+        expires_at: None,
+    };
+    tx.create_token(&new, now).await.unwrap();
+    tx.commit().await.unwrap();
+    made.text
 }
 
 /// What a client saw of each of its requests: the status, as soon as its line had come.
@@ -108,34 +143,17 @@ fn killed(times: u32) {
     with_database(async |database: &TestDatabase| {
         let two = TwoOrganizations::create(&database.store).await.unwrap();
         let log = Log::of(database, &two.alpha.principal).await;
-        let now = SystemClock.now();
-        let made = token::make(
-            log.organization(),
-            TokenId::at(now),
-            random_secret().unwrap_or_else(|_| panic!("no randomness")),
-        );
-        let mut tx = database.store.begin(&log.principal).await.unwrap();
-        let scopes = [Scope::GraphRead, Scope::AuditRead].into_iter().collect();
-        let new = NewToken {
-            id: token::parse(&made.text).unwrap_or_else(|_| panic!("no token")).id,
-            principal: log.principal.id,
-            name: "test",
-            secret_hash: made.secret_hash,
-            scopes: &scopes,
-            expires_at: None,
-        };
-        tx.create_token(&new, now).await.unwrap();
-        tx.commit().await.unwrap();
+        let credential = credential(&database.store, &log.principal, [Scope::GraphRead, Scope::AuditRead]).await;
         // Something to export.
-        log.write(2000, now - time::Duration::HOUR).await;
+        log.write(2000, SystemClock.now() - time::Duration::HOUR).await;
 
         let seen = Seen::default();
         for round in 0..times {
-            let mut served = Served::start(database);
+            let mut served = Served::start(&database.app_url);
             let stop = AtomicBool::new(false);
             std::thread::scope(|scope| {
                 for which in 0..4 {
-                    let (address, credential, seen, stop) = (&served.address, &made.text, &seen, &stop);
+                    let (address, credential, seen, stop) = (&served.address, &credential, &seen, &stop);
                     scope.spawn(move || ask(address, credential, which, seen, stop));
                 }
                 // After some answers, another number of them each time: somewhere in the middle of what comes next.

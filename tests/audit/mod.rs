@@ -5,6 +5,7 @@ mod cut;
 mod killed;
 mod maintained;
 mod rest;
+mod restarted;
 mod sealed;
 mod tampered;
 

@@ -72,7 +72,8 @@ fn an_organization_is_administered_without_http() {
         assert_eq!(line.bad("member create bob --organization acme --role auditor").0, 3);
         assert_eq!(line.bad("member change bob --organization acme").0, 3);
         assert_eq!(line.bad("member list --organization nowhere").0, 1);
-        line.good("member create ci --organization acme --role ingest --granted-only");
+        line.good("member create ci --organization acme --kind service --role ingest --granted-only");
+        assert_eq!(line.good("member list --organization acme --role ingest")[0][2], "service");
         line.good("member change bob --organization acme --disable");
         // What another process changed is seen within ten seconds.
         service.clock.advance(time::Duration::seconds(10));
@@ -131,6 +132,17 @@ fn an_organization_is_administered_without_http() {
         assert!(line.good("grant delete -o acme --member bob --repository acme/billing").is_empty());
         assert_eq!(line.bad("grant remove -o acme --member bob --repository acme/billing").0, 1);
 
+        // Suspended, nobody of it is let in, which is said; all of it is kept, and is served again afterwards.
+        assert_eq!(line.good("organization suspend acme")[0][1..], ["acme", "suspended"]);
+        assert_eq!(line.good("organization list")[0][2], "suspended");
+        service.clock.advance(time::Duration::seconds(10));
+        let told = service.rpc(rotated, "ping", json!({})).await;
+        assert_eq!((told.status, told.json()["code"].as_str()), (401, Some("organization_suspended")), "{told:?}");
+        assert_eq!(line.good("member list --organization acme").len(), 3);
+        assert_eq!(line.good("organization resume acme")[0][1..], ["acme", "active"]);
+        service.clock.advance(time::Duration::seconds(10));
+        assert_eq!(service.rpc(rotated, "ping", json!({})).await.status, 200);
+
         let rows = audit_log(database, organization).await;
         let written: Vec<&str> =
             rows.iter().filter(|row| row.protocol == "cli").map(|row| row.action.as_str()).collect();
@@ -153,6 +165,8 @@ fn an_organization_is_administered_without_http() {
                 "cli.put_grant",
                 "cli.put_grant",
                 "cli.delete_grant",
+                "cli.suspend_organization",
+                "cli.resume_organization",
             ]
         );
         service.stop().await;

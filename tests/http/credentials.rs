@@ -148,10 +148,10 @@ fn members_and_organizations_that_are_shut_out() {
         let mut superuser = database.superuser().await;
         for (principal, statement, description) in [
             (&both.alpha.principal, "UPDATE sync.principals SET disabled_at = '2026-11-30 12:00Z'", "disabled"),
-            (&both.beta.principal, "UPDATE routing.organizations SET state = 'suspended'", "not served"),
+            (&both.beta.principal, "UPDATE routing.organizations SET state = 'suspended'", "suspended"),
         ] {
             let token = service.reader(principal).await;
-            if description == "not served" {
+            if description == "suspended" {
                 superuser.execute("UPDATE sync.principals SET disabled_at = NULL").await.unwrap();
             }
             assert_eq!(service.rpc(&token, "ping", json!({})).await.status, 200);

@@ -293,6 +293,7 @@ probes! {
     Tx file(tx, of) => tx.file(&of.who.swap.index, &of.path);
     Tx call_site(tx, of) => tx.call_site(&of.who.swap.index, &of.path, 0);
     Tx path_state(tx, of) => tx.path_state(&of.who.swap.index, &of.path);
+    Tx file_bytes(tx, of) => tx.file_bytes(&of.who.swap.index, &of.path);
     Tx file_rows(tx, of) => tx.file_rows(&of.who.swap.index, std::slice::from_ref(&of.path));
     Tx symbol_lines(tx, of) => tx.symbol_lines(&of.who.swap.index, &[format!("{}#charge_{}#0", of.path, of.who.canary)]);
     Tx findings(tx, of) => tx.findings(&of.who.swap.index, &every_finding(), None, 9);
@@ -300,7 +301,7 @@ probes! {
     Tx finding(tx, of) => tx.finding(&of.who.swap.index, &of.finding);
     Tx findings_at(tx, of) => tx.findings_at(&of.who.swap.index, &of.path, 6);
     Tx finding_ids(tx, of) => tx.finding_ids(&of.who.swap.index);
-    Tx feeds_joined(tx, of) => tx.feeds_joined(&of.who.swap.index);
+    Tx feeds_joined(tx, of) => tx.feeds_joined(&of.who.swap.index, &[&of.text("vendor")]);
     Tx joined_feeds(tx, of) => tx.joined_feeds(&of.who.swap.index);
     Tx replace_findings(tx, of) => tx.replace_findings(&of.who.swap.index, &[], &[], NOW);
     Tx audit_events(tx, of) => tx.audit_events(&AuditFilter { principal_name: Some(of.who.canary.to_owned()), ..AuditFilter::default() }, AuditOrder::NewestFirst(None), 9);
@@ -314,6 +315,7 @@ probes! {
     Tx delete_secret(tx, of) => tx.delete_secret(SecretPurpose::WebhookSecret, &of.text("secret"));
     Tx remembered_answer(tx, of) => tx.remembered_answer(&of.key, NOW - Duration::HOUR);
     Tx current_index(tx, of) => tx.current_index(of.who.repository, "main");
+    Tx answering_index(tx, of) => tx.answering_index(of.who.repository, "main");
     Tx index_by_commit(tx, of) => tx.index_by_commit(of.who.repository, &"a".repeat(40));
     Tx current_indexes(tx, of) => tx.current_indexes(of.who.repository);
     Tx set_head_commit(tx, of) => tx.set_head_commit(of.who.repository, "main", "feed");
@@ -419,7 +421,7 @@ const OF_THEIR_OWN: [(&str, &str); 16] = [
 
 /// Functions that read what is public, which row security has nothing to do with, or only that of the own organization
 /// that routing knows.
-const PUBLIC: [(&str, &str); 12] = [
+const PUBLIC: [(&str, &str); 13] = [
     ("Tx", "audit_horizon"),
     ("Tx", "change"),
     ("Tx", "changes"),
@@ -430,6 +432,7 @@ const PUBLIC: [(&str, &str); 12] = [
     ("Tx", "feeds"),
     ("Tx", "operations_of_groups"),
     ("Tx", "own_organization"),
+    ("Tx", "set_organization_state"),
     ("Tx", "vendor_feeds"),
     // Tests of the audit log drive it: nothing is pruned in an hour.
     ("Tx", "last_pruning"),

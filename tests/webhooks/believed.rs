@@ -3,7 +3,7 @@
 use sync_core::ids::OrganizationId;
 use sync_server::webhooks::EndpointAddress;
 use sync_server::webhooks::signature::sign;
-use sync_store::Forge;
+use sync_store::{Forge, OrganizationState};
 use sync_tests::service::{Reply, TestService, audit_log};
 use sync_tests::{NOW, TestDatabase, TwoOrganizations, with_database};
 use time::Duration;
@@ -63,6 +63,30 @@ fn a_forged_delivery_is_refused_unparsed_and_tells_nothing_of_the_endpoint() {
         let good = Reply::of(hooked.signed("push", "1", push)).await;
         assert_eq!(taken(&good).1, "queued", "{good:?}");
         assert_eq!(service.app.deliveries.parsed(), 1);
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_suspended_organization_takes_no_delivery_and_only_who_has_the_secret_is_told() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let hooked = Hooked::new(database, &service, &both.alpha.principal, Forge::Github, GITHUB).await;
+        let push = || body("github/push.json");
+        let put = async |state: OrganizationState| {
+            let mut tx = database.store.begin_change(&both.alpha.principal).await.unwrap();
+            tx.set_organization_state(state).await.unwrap();
+            tx.commit().await.unwrap();
+        };
+        put(OrganizationState::Suspended).await;
+        let refused = Reply::of(hooked.signed("push", "1", push())).await;
+        assert_eq!((refused.status, refused.json()["code"].as_str()), (403, Some("organization_suspended")));
+        let stranger = Reply::of(hooked.unsigned("push", "1", push())).await;
+        assert_eq!(stranger.status, 401);
+        assert_eq!((service.app.deliveries.parsed(), hooked.jobs().await), (0, vec![]));
+        put(OrganizationState::Active).await;
+        assert_eq!(taken(&Reply::of(hooked.signed("push", "1", push())).await).1, "queued");
         service.stop().await;
     });
 }

@@ -297,6 +297,26 @@ fn check_format(target: &str, bytes: &[u8]) -> Result<(), VerifyError> {
     Ok(())
 }
 
+/// Reads one file of a feed: the signed metadata, the index, or a vendor's file, which is given back.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn read_for_fuzzing(kind: u8, bytes: &[u8]) -> Option<VendorFeed> {
+    use tough::schema::{Snapshot, Targets, Timestamp};
+
+    match kind % 6 {
+        0 => drop(serde_json::from_slice::<Signed<Root>>(bytes)),
+        1 => drop(serde_json::from_slice::<Signed<Timestamp>>(bytes)),
+        2 => drop(serde_json::from_slice::<Signed<Snapshot>>(bytes)),
+        3 => drop(serde_json::from_slice::<Signed<Targets>>(bytes)),
+        4 => drop(check_format(INDEX_TARGET, bytes).and_then(|()| parse::<FeedIndexFile>(INDEX_TARGET, bytes))),
+        _ => {
+            check_format("stripe.json", bytes).ok()?;
+            let feed: VendorFeed = parse("stripe.json", bytes).ok()?;
+            return check_vendor("stripe.json", "stripe", &feed).ok().map(|()| feed);
+        }
+    }
+    None
+}
+
 /// A vendor's file speaks for that vendor alone.
 fn check_vendor(target: &str, vendor: &str, feed: &VendorFeed) -> Result<(), VerifyError> {
     let stranger = std::iter::once(&feed.vendor)

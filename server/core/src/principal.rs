@@ -151,6 +151,20 @@ impl PrincipalKind {
     }
 }
 
+/// A word that is no kind of principal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a kind of principal; kinds are user, service")]
+pub struct BadKind(String);
+
+impl FromStr for PrincipalKind {
+    type Err = BadKind;
+
+    fn from_str(text: &str) -> Result<Self, BadKind> {
+        let kinds = [Self::User, Self::Service];
+        kinds.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| BadKind(crate::text::shown(text, 40)))
+    }
+}
+
 /// Which repositories a principal may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readable {

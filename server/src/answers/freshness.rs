@@ -37,7 +37,8 @@ pub(super) async fn joined(
     index: &Index,
     vendors: impl IntoIterator<Item = &str>,
 ) -> Result<Vec<FeedProvenance>, AnswerError> {
-    let joined = reading.tx.feeds_joined(index).await?;
+    let vendors: Vec<&str> = vendors.into_iter().collect();
+    let joined = reading.tx.feeds_joined(index, &vendors).await?;
     let now = reading.now;
     Ok(vendors
         .into_iter()

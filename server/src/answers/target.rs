@@ -113,7 +113,7 @@ pub(super) async fn index_of(
     ref_name: Option<&str>,
 ) -> Result<Target, AnswerError> {
     let wanted = ref_name.unwrap_or(&repository.default_branch);
-    if let Some(index) = reading.tx.current_index(repository.id, wanted).await? {
+    if let Some(index) = reading.tx.answering_index(repository.id, wanted).await? {
         return Ok(Target::Index(repository, Box::new(index)));
     }
     if let Some(commit) = ref_name

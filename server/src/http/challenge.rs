@@ -24,7 +24,10 @@ fn remedy(code: &str) -> &'static str {
         "member_disabled" => {
             "Ask an owner or admin of the organization to let the member in again: PATCH /v1/members/{principal}, or `syncd member change`."
         }
-        "organization_suspended" | "unknown_organization" => {
+        "organization_suspended" => {
+            "Ask whoever runs this service: nothing was deleted, and `syncd organization resume` serves the organization again."
+        }
+        "unknown_organization" => {
             "Check that the token is of the right organization, and ask whoever runs this service whether that is served."
         }
         _ => {

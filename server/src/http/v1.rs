@@ -139,6 +139,12 @@ pub fn router(app: &Arc<App>) -> Router {
     router
 }
 
+/// Reads the query of a list of the audit log.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn audit_query_for_fuzzing(query: &str) {
+    list_audit_events::query_for_fuzzing(query);
+}
+
 /// An operation of the usual kind.
 fn answer<E: Answer>() -> Route {
     route::<E>(|app, request| Box::pin(endpoint::answer::<E>(app, request)))

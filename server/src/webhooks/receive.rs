@@ -100,8 +100,8 @@ impl Delivery {
             self.app.refusals.count(Protocol::Webhook, self.client_ip, problem.code);
             problem
         })?;
-        let (verified, endpoint) = match (self.verified(door.as_ref(), body, now), door) {
-            (Some(verified), Some(door)) => (verified, door.endpoint),
+        let (verified, endpoint, active) = match (self.verified(door.as_ref(), body, now), door) {
+            (Some(verified), Some(door)) => (verified, door.endpoint, door.organization_active),
             (_, None) => return Err(self.nobodys()),
             (None, Some(door)) => {
                 return Err(self.badly_signed(&door));
@@ -112,6 +112,10 @@ impl Delivery {
         if let Err(too_many) = self.app.limits.delivery(organization, id) {
             counted(Ended { outcome: Outcome::Refused, code: Some("rate_limited") });
             return Err(too_many.problem());
+        }
+        if !active {
+            counted(Ended { outcome: Outcome::Refused, code: Some("organization_suspended") });
+            return Err(suspended());
         }
         self.app.deliveries.parsing();
         let read = event::read(endpoint.forge, &self.headers, &verified);
@@ -213,6 +217,16 @@ fn not_accepted() -> Problem {
         "Check the address and the secret that the forge has; POST /v1/sources/{source}/webhook makes another secret.",
     )
     .with_header(header::WWW_AUTHENTICATE, "Signature")
+}
+
+/// What is said to those who have the secret, while their organization is not served.
+fn suspended() -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "organization_suspended",
+        "The organization of this webhook is suspended: it is not served at present.",
+        "Ask whoever runs this service. What was pushed meanwhile is found when the organization is served again.",
+    )
 }
 
 fn unreadable(why: &'static str) -> Problem {

@@ -79,16 +79,57 @@ macro_rules! of_paths {
     };
 }
 
+/// The same of one path, `$2`, without a function in FROM: a statement that has one is planned anew each time, which
+/// takes longer than to run it.
+macro_rules! of_path {
+    ($columns:literal, $join:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM sync.ref_paths p ",
+            $join,
+            " WHERE p.ref_key = $1 AND p.path = $2 AND p.from_seq <= $3 AND p.to_seq > $3 AND p.file_key IS NOT NULL"
+        )
+    };
+}
+
 impl Tx {
     /// The facts of a file in an index.
     pub async fn file(&mut self, index: &Index, path: &str) -> Result<Option<FileFacts>, StoreError> {
         Ok(self.files(index, &[path.to_owned()]).await?.pop())
     }
 
-    /// The call site at a position of a file, whole. Of its file's facts nothing but the call sites is read.
-    pub async fn call_site(&mut self, index: &Index, path: &str, ordinal: u32) -> Result<Option<CallSite>, StoreError> {
-        let files: Vec<CallSitesOfFile> = self.files(index, &[path.to_owned()]).await?;
-        Ok(files.into_iter().next().and_then(|file| file.call_sites.into_iter().nth(ordinal as usize)))
+    /// The call site at a position of a file, whole, and the size of the file in bytes. Of its file's facts nothing but the
+    /// call sites is read.
+    pub async fn call_site(
+        &mut self,
+        index: &Index,
+        path: &str,
+        ordinal: u32,
+    ) -> Result<Option<(CallSite, u64)>, StoreError> {
+        let row: Option<(Vec<u8>, i64)> = sqlx::query_as(of_path!(
+            "f.body, p.bytes",
+            "CROSS JOIN LATERAL (SELECT * FROM sync.facts s WHERE s.file_key = p.file_key OFFSET 0) f"
+        ))
+        .bind(index.ref_key)
+        .bind(path)
+        .bind(index.seq)
+        .fetch_optional(self.connection())
+        .await?;
+        let Some((body, bytes)) = row else { return Ok(None) };
+        let facts: CallSitesOfFile = decode(&body)?;
+        Ok(facts.call_sites.into_iter().nth(ordinal as usize).map(|call| (call, count(bytes))))
+    }
+
+    /// The size of a file in bytes, where the path is a file of the index.
+    pub async fn file_bytes(&mut self, index: &Index, path: &str) -> Result<Option<u64>, StoreError> {
+        let bytes: Option<i64> = sqlx::query_scalar(of_path!("p.bytes", ""))
+            .bind(index.ref_key)
+            .bind(path)
+            .bind(index.seq)
+            .fetch_optional(self.connection())
+            .await?;
+        Ok(bytes.map(count))
     }
 
     /// What an index knows of a path; a trailing `/` is ignored, the empty path is the root.
@@ -151,16 +192,22 @@ impl Tx {
 
     /// The facts of files, or that part of them which `T` names: what it does not name is passed over.
     async fn files<T: DeserializeOwned>(&mut self, index: &Index, paths: &[String]) -> Result<Vec<T>, StoreError> {
-        let bodies: Vec<Vec<u8>> = sqlx::query_scalar(of_paths!(
-            "f.body",
-            "JOIN sync.facts f ON f.organization_id = p.organization_id AND f.file_key = p.file_key
-                 ORDER BY p.path"
-        ))
-        .bind(index.ref_key)
-        .bind(paths)
-        .bind(index.seq)
-        .fetch_all(self.connection())
-        .await?;
+        let query = match paths {
+            [path] => sqlx::query_scalar(of_path!(
+                "f.body",
+                "CROSS JOIN LATERAL (SELECT * FROM sync.facts s WHERE s.file_key = p.file_key OFFSET 0) f"
+            ))
+            .bind(index.ref_key)
+            .bind(path),
+            paths => sqlx::query_scalar(of_paths!(
+                "f.body",
+                "JOIN sync.facts f ON f.organization_id = p.organization_id AND f.file_key = p.file_key
+                     ORDER BY p.path"
+            ))
+            .bind(index.ref_key)
+            .bind(paths),
+        };
+        let bodies: Vec<Vec<u8>> = query.bind(index.seq).fetch_all(self.connection()).await?;
         bodies.iter().map(|body| decode(body)).collect()
     }
 

@@ -142,17 +142,19 @@ impl Tx {
         Ok(rows.into_iter().map(FeedColumns::read).collect())
     }
 
-    /// The feeds kept that the findings of an index were joined with, by vendor; each with the version that was joined.
-    pub async fn feeds_joined(&mut self, index: &Index) -> Result<Vec<(u64, FeedRow)>, StoreError> {
+    /// Those feeds of the vendors that the findings of an index were joined with, by vendor; each with the version that was
+    /// joined.
+    pub async fn feeds_joined(&mut self, index: &Index, vendors: &[&str]) -> Result<Vec<(u64, FeedRow)>, StoreError> {
         let rows: Vec<JoinedColumns> = sqlx::query_as(
             "SELECT j.version AS joined, v.vendor, v.version, s.checked_at, s.expires_at, v.license, v.source, v.changes,
                     v.groups
              FROM sync.joined_feeds j
              JOIN feed.vendors v ON v.vendor = j.vendor
              JOIN feed.sources s ON s.name = v.source
-             WHERE j.ref_key = $1 ORDER BY j.vendor",
+             WHERE j.ref_key = $1 AND j.vendor = ANY ($2) ORDER BY j.vendor",
         )
         .bind(index.ref_key)
+        .bind(vendors)
         .fetch_all(self.connection())
         .await?;
         Ok(rows.into_iter().map(|row| (count(row.joined), row.feed.read())).collect())

@@ -61,14 +61,16 @@ pub struct Index {
     pub(crate) seq: i64,
 }
 
-/// Columns of [`IndexColumns`] but the commit's, which come first, and what comes after FROM.
+/// Columns of [`IndexColumns`] but the reasons and the commit's, which come first, and what comes after FROM.
 macro_rules! select_index {
-    ($commit:literal, $($rest:literal),+) => {
+    ($reasons:literal, $commit:literal, $($rest:literal),+) => {
         concat!(
             "SELECT ",
+            $reasons,
+            "::text AS partial_reasons, ",
             $commit,
             ", i.id, i.repository_id, f.name AS ref_name, f.head_commit, f.current_index = i.id AS current,
-               i.analyzer, i.catalog, i.gate, i.partial, i.partial_reasons::text AS partial_reasons, i.files,
+               i.analyzer, i.catalog, i.gate, i.partial, i.files,
                i.skipped, i.symbols, i.edges, i.unresolved, i.call_sites, i.ref_key, i.seq
              FROM sync.refs f ",
             $($rest),+
@@ -78,8 +80,9 @@ macro_rules! select_index {
 
 /// The current index of each ref `f`.
 macro_rules! select_current_index {
-    ($rest:literal) => {
+    ($reasons:literal, $rest:literal) => {
         select_index!(
+            $reasons,
             "f.commit_id, f.indexed_at",
             "JOIN sync.indexes i ON i.organization_id = f.organization_id AND i.id = f.current_index WHERE f.repository_id = $1 "
         , $rest)
@@ -93,7 +96,23 @@ impl Tx {
         repository: RepositoryId,
         ref_name: &str,
     ) -> Result<Option<Index>, StoreError> {
-        sqlx::query_as(select_current_index!("AND f.name = $2"))
+        sqlx::query_as(select_current_index!("i.partial_reasons", "AND f.name = $2"))
+            .bind(repository.uuid())
+            .bind(ref_name)
+            .fetch_optional(self.connection())
+            .await?
+            .map(IndexColumns::read)
+            .transpose()
+    }
+
+    /// The same as an answer says it: its reasons for being partial are without their files and limits, which are long
+    /// and of which an answer shows nothing.
+    pub async fn answering_index(
+        &mut self,
+        repository: RepositoryId,
+        ref_name: &str,
+    ) -> Result<Option<Index>, StoreError> {
+        sqlx::query_as(select_current_index!("coalesce(i.reason_counts, i.partial_reasons)", "AND f.name = $2"))
             .bind(repository.uuid())
             .bind(ref_name)
             .fetch_optional(self.connection())
@@ -109,6 +128,7 @@ impl Tx {
         commit: &str,
     ) -> Result<Option<Index>, StoreError> {
         sqlx::query_as(select_index!(
+            "i.partial_reasons",
             "c.commit_id, c.indexed_at",
             "JOIN sync.indexed_commits c ON c.organization_id = f.organization_id AND c.ref_key = f.ref_key
              JOIN sync.indexes i ON i.organization_id = c.organization_id AND i.id = c.index_id
@@ -125,7 +145,7 @@ impl Tx {
 
     /// The current index of every ref of a repository, by ref name.
     pub async fn current_indexes(&mut self, repository: RepositoryId) -> Result<Vec<Index>, StoreError> {
-        let rows: Vec<IndexColumns> = sqlx::query_as(select_current_index!("ORDER BY f.name"))
+        let rows: Vec<IndexColumns> = sqlx::query_as(select_current_index!("i.partial_reasons", "ORDER BY f.name"))
             .bind(repository.uuid())
             .fetch_all(self.connection())
             .await?;

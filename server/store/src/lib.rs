@@ -8,6 +8,7 @@
 mod audit;
 mod audit_log;
 mod call_sites;
+mod connections;
 mod convert;
 mod erase;
 mod error;

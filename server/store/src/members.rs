@@ -275,11 +275,7 @@ impl ListedColumns {
 }
 
 fn read_kind(word: &str) -> Result<PrincipalKind, StoreError> {
-    match word {
-        "user" => Ok(PrincipalKind::User),
-        "service" => Ok(PrincipalKind::Service),
-        other => Err(StoreError::unreadable("principal kind", other)),
-    }
+    word.parse().map_err(|error| StoreError::unreadable("principal kind", error))
 }
 
 /// Columns of [`MemberColumns`], before a WHERE.

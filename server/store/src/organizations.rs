@@ -14,8 +14,18 @@ use crate::tx::{SystemTx, Tx};
 pub enum OrganizationState {
     /// Served.
     Active,
-    /// Known, refused.
+    /// Known, refused: nobody of it is let in, nothing of it is fetched, and all that it has is kept.
     Suspended,
+}
+
+impl OrganizationState {
+    /// The word in rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+        }
+    }
 }
 
 /// An organization as routing knows it.
@@ -103,6 +113,15 @@ impl Tx {
         Ok(())
     }
 
+    /// Says whether the organization is served.
+    pub async fn set_organization_state(&mut self, state: OrganizationState) -> Result<(), StoreError> {
+        sqlx::query("UPDATE routing.organizations SET state = $1 WHERE id = sync.current_organization()")
+            .bind(state.as_str())
+            .execute(self.connection())
+            .await?;
+        Ok(())
+    }
+
     /// The organization that this transaction is of.
     pub async fn own_organization(&mut self) -> Result<Organization, StoreError> {
         sqlx::query_as::<_, OrganizationRow>(
@@ -138,11 +157,11 @@ struct OrganizationRow {
 
 impl OrganizationRow {
     fn read(self) -> Result<Organization, StoreError> {
-        let state = match self.state.as_str() {
-            "active" => OrganizationState::Active,
-            "suspended" => OrganizationState::Suspended,
-            other => return Err(StoreError::unreadable("organization state", other)),
-        };
+        let known = [OrganizationState::Active, OrganizationState::Suspended];
+        let state = known
+            .into_iter()
+            .find(|state| state.as_str() == self.state)
+            .ok_or_else(|| StoreError::unreadable("organization state", &self.state))?;
         Ok(Organization { id: OrganizationId::from_uuid(self.id), slug: self.slug, state })
     }
 }

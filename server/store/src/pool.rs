@@ -4,10 +4,11 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgPool, Postgres, Transaction};
+use sqlx::{Connection as _, Executor as _, PgPool};
 use sync_core::ids::OrganizationId;
 use sync_core::principal::Principal;
 
+use crate::connections::{Connections, Held};
 use crate::error::StoreError;
 use crate::migrate::MIGRATOR;
 use crate::tx::{AuthTx, SystemTx, Tx};
@@ -47,7 +48,7 @@ const IDLE_IN_TRANSACTION: Duration = Duration::from_mins(5);
 /// The database, through the unprivileged application role. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
-    pool: PgPool,
+    connections: Connections,
     write_statement_timeout: Duration,
 }
 
@@ -55,8 +56,12 @@ impl Store {
     /// Connects and checks that the role of `url` is neither superuser nor able to bypass row security, and that the
     /// schema is the one this build was made for.
     pub async fn connect(url: &str, options: PoolOptions) -> Result<Self, StoreError> {
-        let pool = connect(url, &options, "SYNC_DATABASE_URL", "sync_app").await?;
-        Ok(Self { pool, write_statement_timeout: options.write_statement_timeout })
+        // One more for who listens to jobs being queued, which takes a connection out for good.
+        let with_listener =
+            PoolOptions { max_connections: options.max_connections.saturating_add(1), ..options.clone() };
+        let pool = connect(url, &with_listener, "SYNC_DATABASE_URL", "sync_app").await?;
+        let connections = Connections::new(pool, options.max_connections, options.acquire_timeout);
+        Ok(Self { connections, write_statement_timeout: options.write_statement_timeout })
     }
 
     /// A reader's transaction: one snapshot for all its statements (REPEATABLE READ), rows of the principal's
@@ -107,24 +112,24 @@ impl Store {
     }
 
     pub(crate) fn pool(&self) -> &PgPool {
-        &self.pool
+        self.connections.pool()
     }
 
     /// Begins a transaction, with all that belongs to its beginning in one round trip. Nothing is done yet where that
     /// fails, so that a connection which turns out to be dead gives way to the next.
-    async fn open(&self, begin: String) -> Result<Transaction<'static, Postgres>, StoreError> {
-        for _ in 0..self.pool.options().get_max_connections() {
-            match self.pool.begin_with(AssertSqlSafe(begin.clone())).await {
+    async fn open(&self, begin: String) -> Result<Held, StoreError> {
+        for _ in 0..self.pool().options().get_max_connections() {
+            match self.connections.begin(&begin).await {
                 Err(error) if is_gone(&error) => {}
                 told => return Ok(told?),
             }
         }
-        Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
+        Ok(self.connections.begin(&begin).await?)
     }
 
     /// Closes every connection; calls after it are [`StoreError::Unavailable`].
     pub async fn close(&self) {
-        self.pool.close().await;
+        self.connections.close().await;
     }
 }
 

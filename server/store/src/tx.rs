@@ -1,15 +1,16 @@
 //! Transactions: the only way to the tables. `commit(self)` is the only way out with effect.
 
-use sqlx::{PgConnection, Postgres, Transaction};
+use sqlx::PgConnection;
 use sync_core::ids::{OrganizationId, RepositoryId};
 use sync_core::principal::Readable;
 use uuid::Uuid;
 
+use crate::connections::Held;
 use crate::error::StoreError;
 
 /// A transaction of an organization, opened for a principal. Its methods stand in one file per table family.
 pub struct Tx {
-    pub(crate) inner: Transaction<'static, Postgres>,
+    pub(crate) inner: Held,
     pub(crate) organization: OrganizationId,
     pub(crate) readable: Readable,
     pub(crate) writer: bool,
@@ -27,7 +28,7 @@ impl Tx {
     }
 
     pub(crate) fn connection(&mut self) -> &mut PgConnection {
-        &mut self.inner
+        self.inner.connection()
     }
 
     /// Ids that the principal may read, or nothing for "all": what statements take as a parameter.
@@ -41,7 +42,7 @@ impl Tx {
 
 /// A transaction of an organization whose caller is not known yet.
 pub struct AuthTx {
-    pub(crate) inner: Transaction<'static, Postgres>,
+    pub(crate) inner: Held,
     pub(crate) organization: OrganizationId,
 }
 
@@ -57,13 +58,13 @@ impl AuthTx {
     }
 
     pub(crate) fn connection(&mut self) -> &mut PgConnection {
-        &mut self.inner
+        self.inner.connection()
     }
 }
 
 /// A transaction of no organization.
 pub struct SystemTx {
-    pub(crate) inner: Transaction<'static, Postgres>,
+    pub(crate) inner: Held,
 }
 
 impl SystemTx {
@@ -73,6 +74,6 @@ impl SystemTx {
     }
 
     pub(crate) fn connection(&mut self) -> &mut PgConnection {
-        &mut self.inner
+        self.inner.connection()
     }
 }

@@ -79,6 +79,8 @@ pub struct WebhookDoor {
     pub secret: Option<SealedSecret>,
     /// The one before it.
     pub previous: Option<SealedSecret>,
+    /// Whether its organization is served.
+    pub organization_active: bool,
 }
 
 /// Under which name the secret before the present one is kept.
@@ -240,6 +242,8 @@ impl AuthTx {
         let row: Option<DoorColumns> = sqlx::query_as(
             "SELECT w.id, w.repository_id, w.provider, w.created_at, w.previous_until, w.last_delivery_at, w.last_event,
                     w.last_problem,
+                    EXISTS (SELECT FROM routing.organizations o
+                            WHERE o.id = w.organization_id AND o.state = 'active') AS organization_active,
                     s.key_id, s.nonce, s.ciphertext,
                     p.key_id AS previous_key_id, p.nonce AS previous_nonce, p.ciphertext AS previous_ciphertext
              FROM sync.webhook_endpoints w
@@ -290,6 +294,7 @@ impl EndpointColumns {
 struct DoorColumns {
     #[sqlx(flatten)]
     endpoint: EndpointColumns,
+    organization_active: bool,
     key_id: Option<String>,
     nonce: Option<Vec<u8>>,
     ciphertext: Option<Vec<u8>>,
@@ -304,6 +309,7 @@ impl DoorColumns {
             endpoint: self.endpoint.read()?,
             secret: sealed(self.key_id, self.nonce, self.ciphertext)?,
             previous: sealed(self.previous_key_id, self.previous_nonce, self.previous_ciphertext)?,
+            organization_active: self.organization_active,
         })
     }
 }

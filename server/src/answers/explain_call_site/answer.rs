@@ -63,7 +63,7 @@ async fn explain(
     sites: &[CallSiteRow],
     site: &CallSiteRow,
 ) -> Result<Answer<ExplainCallSite>, AnswerError> {
-    let Some(call) = reading.tx.call_site(index, &site.path, site.ordinal).await? else {
+    let Some((call, bytes)) = reading.tx.call_site(index, &site.path, site.ordinal).await? else {
         tracing::error!(path = site.path, ordinal = site.ordinal, "a call site's row has no facts");
         return Err(AnswerError::internal());
     };
@@ -85,16 +85,19 @@ async fn explain(
     };
     body.evidence.truncate(12);
     reading.rows(1);
-    let mut files = vec![site.path.clone()];
-    if let Some((path, _)) = client.as_ref().and_then(|client| client.constructed_at.split_once('#')) {
-        files.push(path.to_owned());
-    }
-    files.dedup();
-    let files = reading.tx.file_rows(index, &files).await?;
-    let bytes = files.iter().map(|file| file.bytes).sum();
+    let constructed = client.as_ref().and_then(|client| client.constructed_at.split_once('#'));
+    let of_client = match constructed {
+        Some((path, _)) if path != site.path => reading.tx.file_bytes(index, path).await?,
+        _ => None,
+    };
     let mut answer = Answer { envelope, body };
     let shortened = shorten(&mut answer)?;
-    answer.envelope.context_savings = ContextSavings::estimate(files.len() as u64, bytes, shortened as u64, BASIS);
+    answer.envelope.context_savings = ContextSavings::estimate(
+        1 + u64::from(of_client.is_some()),
+        bytes + of_client.unwrap_or_default(),
+        shortened as u64,
+        BASIS,
+    );
     Ok(answer)
 }
 

@@ -23,7 +23,7 @@ pub(in crate::cli) enum MemberCommand {
     },
     /// Create a member without an identity provider.
     ///
-    /// Example: syncd member create ci --organization acme --role ingest
+    /// Example: syncd member create ci --organization acme --kind service --role ingest
     Create {
         /// Its name.
         #[arg(value_parser = printable_name)]
@@ -33,9 +33,9 @@ pub(in crate::cli) enum MemberCommand {
         /// owner, admin, member, auditor or ingest.
         #[arg(long, value_name = "ROLE")]
         role: Role,
-        /// It is a person and not a machine.
-        #[arg(long)]
-        user: bool,
+        /// Whether it is a person (user) or a machine such as CI (service).
+        #[arg(long, value_name = "KIND", default_value = "user")]
+        kind: PrincipalKind,
         /// It reads only repositories that are granted.
         #[arg(long)]
         granted_only: bool,
@@ -75,12 +75,12 @@ pub(in crate::cli) struct ChangeArgs {
 pub(in crate::cli) async fn member(command: &MemberCommand, config: &Config) -> Result<(), Failure> {
     match command {
         MemberCommand::List { at, role } => list(&Desk::at(config, at).await?, *role).await,
-        MemberCommand::Create { name, at, role, user, granted_only } => {
+        MemberCommand::Create { name, at, role, kind, granted_only } => {
             let desk = Desk::at(config, at).await?;
             let new = NewMember {
                 id: PrincipalId::at(desk.now),
                 name,
-                kind: if *user { PrincipalKind::User } else { PrincipalKind::Service },
+                kind: *kind,
                 role: *role,
                 identity: None,
                 reads_all: !granted_only,

@@ -41,6 +41,25 @@ pub(in crate::cli) enum OrganizationCommand {
         #[arg(long, value_name = "NAME", value_parser = display_name)]
         display_name: String,
     },
+    /// Serve an organization no more: its tokens and deliveries are refused and nothing of it is fetched, all of it is
+    /// kept. Its audit log can still be read and verified here.
+    ///
+    /// Example: syncd organization suspend acme
+    Suspend {
+        /// Short name of the organization.
+        organization: String,
+        #[command(flatten)]
+        written: Written,
+    },
+    /// Serve a suspended organization again.
+    ///
+    /// Example: syncd organization resume acme
+    Resume {
+        /// Short name of the organization.
+        organization: String,
+        #[command(flatten)]
+        written: Written,
+    },
     /// Show what an organization's plan allows, or put it on another with --plan.
     ///
     /// Example: syncd organization plan acme --plan team --sources 50 --requests-per-minute 600
@@ -87,6 +106,12 @@ pub(in crate::cli) async fn organization(command: &OrganizationCommand, config: 
             desk.done(tx, "cli.change_organization").await?;
             desk.row(&[("name", organization.as_str().into()), ("display_name", name.into())])
         }
+        OrganizationCommand::Suspend { organization, written } => {
+            put(organization, *written, OrganizationState::Suspended, "cli.suspend_organization", config).await
+        }
+        OrganizationCommand::Resume { organization, written } => {
+            put(organization, *written, OrganizationState::Active, "cli.resume_organization", config).await
+        }
         OrganizationCommand::Plan(args) => plan(args, config).await,
     }
 }
@@ -109,6 +134,22 @@ async fn create(name: &str, written: Written, config: &Config) -> Result<(), Fai
     show(written, &created)
 }
 
+/// Puts an organization into a state.
+async fn put(
+    organization: &str,
+    written: Written,
+    state: OrganizationState,
+    action: &'static str,
+    config: &Config,
+) -> Result<(), Failure> {
+    let desk = Desk::of(config, organization, written).await?;
+    let mut tx = desk.change().await?;
+    tx.set_organization_state(state).await?;
+    let now = tx.own_organization().await?;
+    desk.done(tx, action).await?;
+    show(written, &now)
+}
+
 async fn list(written: Written, config: &Config) -> Result<(), Failure> {
     let mut tx = connect(config).await?.system("organization list").await?;
     for found in tx.organizations().await? {
@@ -118,14 +159,10 @@ async fn list(written: Written, config: &Config) -> Result<(), Failure> {
 }
 
 fn show(written: Written, organization: &Organization) -> Result<(), Failure> {
-    let state = match organization.state {
-        OrganizationState::Active => "active",
-        OrganizationState::Suspended => "suspended",
-    };
     written.row(&[
         ("id", organization.id.to_string().into()),
         ("name", organization.slug.as_str().into()),
-        ("state", state.into()),
+        ("state", organization.state.as_str().into()),
     ])
 }
 

@@ -60,9 +60,9 @@ pub(in crate::cli) struct TokenArgs {
     /// What the token is called; two of a name live at a time. Absent: a name of its own.
     #[arg(long, value_name = "NAME", value_parser = printable_name)]
     name: Option<String>,
-    /// The principal is a machine (CI, a collector) and not a person. Only used where it is made.
-    #[arg(long)]
-    service: bool,
+    /// Whether the principal is a person (user) or a machine such as CI (service). Only used where it is made.
+    #[arg(long, value_name = "KIND", default_value = "user")]
+    kind: PrincipalKind,
     /// What the principal is in the organization: owner, admin, member, auditor or ingest. Only used where it is made;
     /// absent: the organization's first principal becomes its owner, every other a member.
     #[arg(long, value_name = "ROLE")]
@@ -144,9 +144,14 @@ async fn principal(desk: &Desk, tx: &mut Tx, args: &TokenArgs) -> Result<Princip
         None if tx.has_no_member().await? => Role::Owner,
         None => Role::Member,
     };
-    let kind = if args.service { PrincipalKind::Service } else { PrincipalKind::User };
-    let new =
-        NewMember { id: PrincipalId::at(desk.now), name: &args.principal, kind, role, identity: None, reads_all: true };
+    let new = NewMember {
+        id: PrincipalId::at(desk.now),
+        name: &args.principal,
+        kind: args.kind,
+        role,
+        identity: None,
+        reads_all: true,
+    };
     Ok(tx.create_member(&new, desk.now).await?.id)
 }
 

@@ -31,9 +31,11 @@ pub(super) struct Named {
 #[schemars(rename = "MemberChange")]
 pub(super) struct Wanted {
     /// Another name.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_name")]
     name: Option<String>,
     /// Another role.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_role")]
     role: Option<Role>,
     /// Whether it reads every repository, or only those that are granted.

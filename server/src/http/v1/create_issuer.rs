@@ -30,15 +30,19 @@ pub(super) struct Wanted {
     #[schemars(schema_with = "words::claim")]
     organization_claim: String,
     /// An audience that is accepted beside the service's own addresses.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_audience")]
     audience: Option<String>,
     /// Accepted signature algorithms; RS256, ES256 and EdDSA where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_algorithms")]
     algorithms: Option<Vec<String>>,
     /// Where its keys are; where its OpenID configuration says, where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_https_address")]
     jwks_url: Option<String>,
     /// What a principal becomes at first sight; member where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "words::optional_default_role")]
     default_role: Option<Role>,
     /// Whether it then reads every repository, which is so where nothing is said, or only those that are granted.

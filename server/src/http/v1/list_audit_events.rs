@@ -46,6 +46,28 @@ pub(super) struct Wanted {
     cursor: Option<String>,
 }
 
+impl Wanted {
+    fn narrowing(&self) -> Narrowing<'_> {
+        Narrowing {
+            principal: self.principal.as_deref(),
+            repository: self.repository.as_deref(),
+            action: self.action.as_deref(),
+            outcome: self.outcome,
+            from: self.from.as_deref(),
+            to: self.to.as_deref(),
+        }
+    }
+}
+
+/// Reads a query as far as the store is not asked.
+#[cfg(any(test, fuzzing))]
+pub(super) fn query_for_fuzzing(query: &str) {
+    let Ok(uri) = format!("/v1/audit?{query}").parse() else { return };
+    let Ok(axum::extract::Query(wanted)) = axum::extract::Query::<Wanted>::try_from_uri(&uri) else { return };
+    let narrowing = wanted.narrowing();
+    let _ = (narrowing.filter().is_ok(), narrowing.arguments());
+}
+
 impl Endpoint for ListAuditEvents {
     const OPERATION: Operation = Operation::ListAuditEvents;
     const METHOD: Method = Method::GET;
@@ -64,14 +86,7 @@ impl Endpoint for ListAuditEvents {
 impl Answer for ListAuditEvents {
     async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Page<Entry>, Problem> {
         let wanted = input.query;
-        let narrowing = Narrowing {
-            principal: wanted.principal.as_deref(),
-            repository: wanted.repository.as_deref(),
-            action: wanted.action.as_deref(),
-            outcome: wanted.outcome,
-            from: wanted.from.as_deref(),
-            to: wanted.to.as_deref(),
-        };
+        let narrowing = wanted.narrowing();
         let filter = narrowing.filter()?;
         let asked = Asked::of::<Self>(call, wanted.limit, &narrowing)?;
         let after: Option<(i128, EventId)> = asked.after(call, wanted.cursor.as_deref())?;

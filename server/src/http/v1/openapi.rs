@@ -284,6 +284,27 @@ mod tests {
         }
     }
 
+    /// What may be left out is not described as required. The one that has to be said may be null: a name is taken away by
+    /// saying so.
+    #[test]
+    fn what_may_be_left_out_is_not_required() {
+        let document = document();
+        let mut said = Vec::new();
+        for operation in document["paths"].as_object().unwrap().values().flat_map(|of| of.as_object().unwrap().values())
+        {
+            let schema = operation.pointer("/requestBody/content/application~1json/schema/$ref");
+            let Some(schema) = schema.map(|schema| schema.as_str().unwrap().trim_start_matches('#')) else { continue };
+            let schema = document.pointer(schema).unwrap();
+            for name in schema["required"].as_array().into_iter().flatten() {
+                let member = schema["properties"][name.as_str().unwrap()].to_string();
+                if member.contains("\"null\"") {
+                    said.push(format!("{} {name}", operation["operationId"]));
+                }
+            }
+        }
+        assert_eq!(said, [r#""change_organization" "display_name""#]);
+    }
+
     #[tokio::test]
     async fn problems_are_as_described() {
         let response =

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use sync_core::graph::{FileFacts, Header, Skipped};
+use sync_core::graph::{FileFacts, Header, PartialReason, Skipped};
 use sync_core::ids::RepositoryId;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -249,8 +249,8 @@ impl Tx {
         sqlx::query(
             "INSERT INTO sync.indexes
                  (id, repository_id, ref_key, seq, content_hash, analyzer, catalog, gate, partial, partial_reasons,
-                  files, skipped, symbols, edges, unresolved, call_sites)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::json, $11, $12, $13, $14, $15, $16)",
+                  files, skipped, symbols, edges, unresolved, call_sites, reason_counts)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::json, $11, $12, $13, $14, $15, $16, $17::json)",
         )
         .bind(index_id)
         .bind(repository.uuid())
@@ -268,6 +268,7 @@ impl Tx {
         .bind(stored_count(counts.edges))
         .bind(stored_count(counts.unresolved))
         .bind(stored_count(counts.call_sites))
+        .bind(serde_json::to_string(&without_files(&header.partial_reasons)).map_err(json)?)
         .execute(self.connection())
         .await?;
         let bodies = header.clients.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(json)?;
@@ -319,6 +320,17 @@ impl Tx {
         }
         Ok(())
     }
+}
+
+/// What answers say of the reasons.
+fn without_files(reasons: &[PartialReason]) -> Vec<PartialReason> {
+    let short = |reason: &PartialReason| PartialReason {
+        reason: reason.reason.clone(),
+        count: reason.count,
+        files: Vec::new(),
+        limit: None,
+    };
+    reasons.iter().map(short).collect()
 }
 
 fn facts_hash(file: &FileFacts) -> Result<Vec<u8>, StoreError> {
