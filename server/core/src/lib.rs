@@ -20,3 +20,4 @@ pub mod provenance;
 pub mod rung;
 pub mod seal;
 pub mod text;
+pub mod watch;
