@@ -132,6 +132,10 @@ impl<'p> Evaluator<'p, '_> {
                     found.response = suffix.kind != SuffixKind::Options;
                 }
                 found.keys = self.argument_keys(file, package, entry, arguments);
+                // `graphql({ query, owner })`: its variables stand beside the query.
+                if entry.operation.as_str().ends_with("/graphql") {
+                    found.keys.names.remove("query");
+                }
                 if let Some(key) = &catalog.shape(vendor.shape).keys_in {
                     found.keys = self.keys_made_with(vendor, key);
                 }

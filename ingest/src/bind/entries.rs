@@ -18,16 +18,14 @@ impl Evaluator<'_, '_> {
     ) -> Value {
         let world = self.world;
         let parsed = world.file(file).parsed;
-        let mut exported: Option<Vec<&str>> = None;
         for entry in self.catalog.entries() {
             let Some((index, shape)) = self.catalog.shape(entry.shape).callback else { continue };
             if index != at as usize {
                 continue;
             }
-            let exported = exported.get_or_insert_with(|| exports_of(parsed, function));
             // Manifests are only asked where the parameter is used as what the runtime gives.
-            if is_exported(exported, entry)
-                && self.is_used_as(parsed, (function, at), steps, (shape, &entry.export))
+            if self.is_exported(file, function, entry)
+                && self.is_used_as(world.whole_file(file).parsed, (function, at), steps, (shape, &entry.export))
                 // What the project itself calls is given what it is called with.
                 && self.callers_of(file, function).iter().all(|(caller, _)| world.is_test(*caller))
                 && self.pins().depends(world.path(file), &entry.specifier)
@@ -39,6 +37,26 @@ impl Evaluator<'_, '_> {
             }
         }
         Value::Unknown
+    }
+
+    /// Whether a function is what its file exports under the name that an entry asks for.
+    fn is_exported(&self, file: FileId, function: FunctionId, entry: &Entry) -> bool {
+        let world = self.world;
+        let parsed = world.file(file).parsed;
+        let is_function = |expr| matches!(parsed.expr(expr), Expr::Function(it) if *it == function);
+        let names = [Some(entry.export.as_str()), (entry.export == "default").then_some("=")];
+        names.into_iter().flatten().any(|name| {
+            let Some(definition) = world.definition(file, name).filter(|it| it.file == file) else { return false };
+            match world.export(definition) {
+                ExportValue::Expr(expr) => is_function(expr),
+                ExportValue::Binding(binding) => match parsed.bindings.get(binding as usize).map(|it| &it.origin) {
+                    Some(Origin::Function(it)) => *it == function,
+                    Some(Origin::Value(expr, steps)) => steps.is_empty() && is_function(*expr),
+                    _ => false,
+                },
+                ExportValue::From { .. } | ExportValue::Unknown => false,
+            }
+        })
     }
 
     /// Whether a parameter is gone into, or called on, by a name that a shape has; or handed on, where the exported name
@@ -66,23 +84,4 @@ impl Evaluator<'_, '_> {
                 || (export != "default" && arguments.iter().any(|argument| is_it(argument.value)))
         })
     }
-}
-
-/// The names under which a file exports a function of its own.
-fn exports_of(parsed: &ParsedFile, function: FunctionId) -> Vec<&str> {
-    let is_function = |expr| matches!(parsed.expr(expr), Expr::Function(it) if *it == function);
-    let exports = parsed.exports.iter().filter(|export| match export.value {
-        ExportValue::Expr(expr) => is_function(expr),
-        ExportValue::Binding(binding) => match parsed.bindings.get(binding as usize).map(|it| &it.origin) {
-            Some(Origin::Function(it)) => *it == function,
-            Some(Origin::Value(expr, steps)) => steps.is_empty() && is_function(*expr),
-            _ => false,
-        },
-        ExportValue::From { .. } | ExportValue::Unknown => false,
-    });
-    exports.map(|export| parsed.name(export.name)).collect()
-}
-
-fn is_exported(names: &[&str], entry: &Entry) -> bool {
-    names.iter().any(|name| *name == entry.export || (*name == "=" && entry.export == "default"))
 }

@@ -223,6 +223,10 @@ impl<'p> Evaluator<'p, '_> {
             distinct(&mut all);
             return all;
         }
+        // Options that are not shown may name anything.
+        if named.name_the_target() && self.object(request.file, options).is_none() {
+            return vec![vec![Piece::Value]];
+        }
         let Some((there, host)) = named.host.iter().find_map(|key| self.option(request.file, options, key)) else {
             return Vec::new();
         };

@@ -39,7 +39,7 @@ pub(super) struct Options {
 /// The expression of any file that nothing is known of.
 const NOT_KNOWN: ExprId = 0;
 
-impl Evaluator<'_, '_> {
+impl<'p> Evaluator<'p, '_> {
     /// The keys that an argument shows.
     pub(super) fn keys(&mut self, file: FileId, expr: ExprId) -> Keys {
         let mut keys = Keys::default();
@@ -51,6 +51,14 @@ impl Evaluator<'_, '_> {
         let parsed = self.world.file(file).parsed;
         if depth > DEEPEST || out.names.len() > MOST_KEYS || !self.may_look() {
             out.hidden = true;
+            return;
+        }
+        if let Some((known, given)) = self.known_keys(file, expr) {
+            let dotted = |key: &String| if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            out.names.extend(known.iter().map(dotted));
+            if let Some((there, given)) = given {
+                self.collect(there, given, prefix, depth + 1, out);
+            }
             return;
         }
         match parsed.expr(expr) {
@@ -99,6 +107,25 @@ impl Evaluator<'_, '_> {
                 }
             }
         }
+    }
+
+    /// The keys that a package puts into an object which a member of something of it holds, or gives beside an argument:
+    /// `context.repo`, `context.issue({ body })`.
+    fn known_keys(&mut self, file: FileId, expr: ExprId) -> Option<(&'p [String], Option<(FileId, ExprId)>)> {
+        let (file, expr) = self.initial(file, expr).unwrap_or((file, expr));
+        let parsed = self.world.file(file).parsed;
+        let (member, given) = match parsed.expr(expr) {
+            Expr::Member(..) => (expr, None),
+            Expr::Call { callee, arguments, construct: false, .. } if arguments.len() < 2 => {
+                (*callee, arguments.first().map(|argument| (file, argument.value)))
+            }
+            _ => return None,
+        };
+        let Expr::Member(object, name) = *parsed.expr(member) else { return None };
+        let Value::Vendor(vendor) = self.expr(file, object) else { return None };
+        let shape = self.catalog.shape(vendor.shape);
+        let keys = shape.keys.get(parsed.name(name)).filter(|_| vendor.chain.is_empty())?;
+        Some((keys, given))
     }
 
     /// The keys of what a list is made of.

@@ -25,6 +25,10 @@ impl Evaluator<'_, '_> {
             return Keys { hidden: true, ..Keys::default() };
         }
         let Some(argument) = arguments.get(index) else { return Keys::default() };
+        // What is told the answer is no argument of the request.
+        if matches!(self.expr(file, argument.value), Value::Function(..)) {
+            return Keys::default();
+        }
         let mut keys = self.keys(file, argument.value);
         let is_options = !keys.names.is_empty()
             && !keys.hidden
@@ -131,6 +135,15 @@ impl Evaluator<'_, '_> {
                     let operation = self.route(file, at.value, package.vendor);
                     if operation.is_none() && self.text_of(file, at.value).is_some_and(|text| text.contains('/')) {
                         found.reason = no_operation(&catalog.vendor(package.vendor).id);
+                    }
+                    // `request({ method, url, owner })`: what is given stands beside the route.
+                    if let Some(operation) = operation.clone().filter(|_| self.object(file, at.value).is_some()) {
+                        found.reason = format!("{operation}, named by an argument");
+                        found.operation = Some(operation);
+                        found.keys = self.keys(file, at.value);
+                        found.keys.names.retain(|key| !matches!(key.as_str(), "method" | "url" | "baseUrl"));
+                        without_options(&mut found.keys, package);
+                        return;
                     }
                     (operation, arguments.get(*keys).map(|it| it.value))
                 }

@@ -54,6 +54,14 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
             _ => {}
         }
         let methods = methods.len();
+        // Of what is streamed each piece is an answer.
+        let rest = match &found.answer {
+            Answer::Package { .. } if found.keys.names.contains("stream") => match rest.strip_prefix("[]") {
+                Some(inside) => inside.trim_start_matches('.'),
+                None => rest,
+            },
+            _ => rest,
+        };
         // Of several values that a method gives the first is the answer.
         let rest = match &found.answer {
             Answer::Package { first: true, .. } if !rest.is_empty() => match rest.strip_prefix("[]") {

@@ -219,6 +219,8 @@ pub(super) struct ShapeFile {
     #[serde(default)]
     pub(super) own_url: bool,
     #[serde(default)]
+    pub(super) keys: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
     pub(super) client_in: Option<String>,
     #[serde(default)]
     pub(super) keys_in: Option<String>,

@@ -277,6 +277,7 @@ fn declare_shape(
         callback: None,
         command: None,
         own_url: false,
+        keys: BTreeMap::new(),
         client_in: None,
         keys_in: None,
     });
@@ -416,6 +417,7 @@ fn fill_shape(
     shape.call = call;
     shape.callback = callback;
     shape.own_url = given.own_url;
+    shape.keys = given.keys;
     shape.client_in = given.client_in;
     shape.keys_in = given.keys_in;
     Ok(())

@@ -156,6 +156,8 @@ pub struct Shape {
     pub command: Option<String>,
     /// Whether a base URL taken from it is one of the vendor's own (`PlaidEnvironments.sandbox`).
     pub own_url: bool,
+    /// Members that hold an object of these keys, or give one that has them beside what they are given.
+    pub keys: BTreeMap<String, Vec<String>>,
     /// The option that it is made with which is its client.
     pub client_in: Option<String>,
     /// The option that it is made with which holds the keys of what is called on it.

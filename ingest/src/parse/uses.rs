@@ -28,6 +28,9 @@ pub(super) fn of_result(semantic: &Semantic<'_>, node: NodeId) -> Uses {
     let mut walk =
         Walk { semantic, origin: node, reads: BTreeMap::new(), escapes: false, returned: Vec::new(), steps: 0 };
     walk.follow(node, At::default(), 0);
+    if let AstKind::CallExpression(call) = semantic.nodes().kind(node) {
+        walk.answered(call);
+    }
     let reads = walk
         .reads
         .into_iter()
@@ -382,6 +385,42 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
+    /// A last argument that is a function in the way of Node, `(error, answer) => …`: what is read of its answer.
+    fn answered(&mut self, call: &CallExpression<'a>) {
+        let Some(last) = call.arguments.last().and_then(|last| last.as_expression()) else { return };
+        let parameters = match last {
+            Expression::ArrowFunctionExpression(it) => Some(&it.params),
+            Expression::FunctionExpression(it) => Some(&it.params),
+            Expression::Identifier(name) => {
+                let declared = self.declared(name);
+                let function = match declared.map(|declared| self.semantic.nodes().kind(declared)) {
+                    Some(AstKind::Function(it)) => Some(&it.params),
+                    Some(AstKind::VariableDeclarator(it)) => match &it.init {
+                        Some(Expression::ArrowFunctionExpression(it)) => Some(&it.params),
+                        Some(Expression::FunctionExpression(it)) => Some(&it.params),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                // A function that is handed on is one that nobody sees here.
+                self.escapes |= function.is_none() && matches!(name.name.as_str(), "cb" | "callback" | "done" | "next");
+                function
+            }
+            _ => None,
+        };
+        let Some([error, answer, ..]) = parameters.map(|parameters| parameters.items.as_slice()) else { return };
+        if matches!(&error.pattern, BindingPattern::BindingIdentifier(it) if is_error(&it.name)) {
+            self.pattern(&answer.pattern, &At::default(), 0);
+        }
+    }
+
+    /// Where a name is declared.
+    fn declared(&self, name: &IdentifierReference<'a>) -> Option<NodeId> {
+        let scoping = self.semantic.scoping();
+        let symbol = scoping.get_reference(name.reference_id.get()?).symbol_id()?;
+        Some(scoping.symbol_declaration(symbol))
+    }
+
     /// The function that a node is of, or is.
     fn function_around(&self, node: NodeId) -> Option<NodeId> {
         let nodes = self.semantic.nodes();
@@ -431,10 +470,8 @@ impl<'a> Walk<'_, 'a> {
     /// Whether a name goes through the names of an object's members: `for (const key in object)`,
     /// `for (const key of Object.keys(object))`, `Object.keys(object).map((key) => …)`.
     fn is_name_of_a_member(&self, key: &IdentifierReference<'a>) -> bool {
-        let symbol = key.reference_id.get().and_then(|id| self.semantic.scoping().get_reference(id).symbol_id());
-        let Some(symbol) = symbol else { return false };
         let nodes = self.semantic.nodes();
-        let declared = self.semantic.scoping().symbol_declaration(symbol);
+        let Some(declared) = self.declared(key) else { return false };
         for kind in nodes.ancestor_kinds(declared).take(LEVELS_OF_A_LOOP) {
             match kind {
                 AstKind::ForInStatement(_) => return true,
@@ -530,6 +567,12 @@ pub(super) fn is_only_called(semantic: &Semantic<'_>, symbol: SymbolId) -> bool 
         let node = reference.node_id();
         matches!(nodes.parent_kind(node), AstKind::CallExpression(call) if call.callee.span() == nodes.kind(node).span())
     })
+}
+
+/// Whether a parameter is called as an error is.
+fn is_error(name: &str) -> bool {
+    let name = name.trim_start_matches('_');
+    matches!(name, "" | "e" | "er" | "err" | "error" | "ex") || name.ends_with("Err") || name.ends_with("Error")
 }
 
 /// `Object.keys(…)`, `Object.entries(…)`, `Object.getOwnPropertyNames(…)`
