@@ -31,6 +31,7 @@ pub use path::{MAX_PATH_BYTES, SpanPath};
 pub use reason::{About, BadReason, Reason};
 pub use repository::{Candidate, RepositoryUrl, repository};
 pub use resource::{PRODUCTION, Resource, environment_counts};
+use site::is_written_at;
 pub use site::{Performed, Site, agrees, choose};
 
 /// Decides.
@@ -52,8 +53,13 @@ pub fn correlate<'a, I: Index + ?Sized>(
         Ok(chosen) => chosen,
         Err(reason) => return Decision::refused(reason),
     };
-    // What the span contradicts is carried too, so that it can be told of the code as it is now.
     let agreed = agrees(chosen, asked.performed);
+    // Of another operation at another column nobody says that it was this call: it is one that is not known.
+    let is_elsewhere = asked.location.column.is_some_and(|column| !is_written_at(chosen, asked.location.line, column));
+    if agreed.is_err() && is_elsewhere {
+        return Decision::refused(Reason::NoSiteAtLine);
+    }
+    // What the span contradicts is carried too, so that it can be told of the code as it is now.
     let carried = carry::file(found.path, then.files(), current.files()).and_then(|path| {
         let same_content = then.files().content_of(found.path) == current.files().content_of(path);
         Some(Place { path, site: carry::site(chosen, sites, same_content, current.sites(path))? })

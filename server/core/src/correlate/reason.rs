@@ -235,7 +235,7 @@ impl Reason {
             Self::NoSiteAtLine => (
                 "no_site_at_line",
                 true,
-                "No call to a vendor is known at that line of that file at that commit.",
+                "No call to a vendor is known at that line, or of its calls none at the column that is sent, at that commit.",
                 "Look at the file's call sites; where a call to the vendor is missing there, say so: the analysis missed it.",
             ),
             Self::AmbiguousSite => (

@@ -71,14 +71,17 @@ pub fn choose(sites: &[Site], line: u32, column: Option<u32>) -> Result<&Site, R
     if let (Some(site), None) = (meant.next(), meant.next()) {
         return Ok(site);
     }
-    let within = |site: &Site, column| {
-        (site.line, site.column) <= (line, column) && (line, column) <= (site.callee_line, site.callee_column)
-    };
-    let mut around = here.iter().copied().filter(|site| column.is_some_and(|column| within(site, column)));
+    let is_around = |site: &Site| column.is_some_and(|column| is_written_at(site, line, column));
+    let mut around = here.iter().copied().filter(|site| is_around(site));
     match (around.next(), around.next()) {
         (Some(site), None) if is_meant(site) => Ok(site),
         _ => Err(Reason::AmbiguousSite),
     }
+}
+
+/// Whether what is written of the callee, from the start of the call to its last member, is there.
+pub(super) fn is_written_at(site: &Site, line: u32, column: u32) -> bool {
+    (site.line, site.column) <= (line, column) && (line, column) <= (site.callee_line, site.callee_column)
 }
 
 /// Whether a span reached what the call is known to reach.

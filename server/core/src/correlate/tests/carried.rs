@@ -72,6 +72,30 @@ fn a_contradiction_is_told_of_the_call_as_it_is_now() {
     assert_eq!(told(&gone), Decision::Refused { reason: Reason::ContradictsStaticOperation, place: None });
 }
 
+/// `stripe.charges.create(…).then(() => fetch("https://api.stripe.com/v1/balance"))`, of which the index knows the
+/// first call only: the second one contradicts nothing.
+#[test]
+fn another_operation_at_another_column_is_another_call() {
+    let index = memory(&[("src/a.ts", "1")], &[("src/a.ts", call((10, 10), (9, 19), "f", Some(POST)))]);
+    let balance = Operation::from_text("GET /v1/balance");
+    let told = |column, operation| {
+        let location = Location { path: "/app/src/a.ts", line: 10, column };
+        let asked = Asked { location, performed: Performed { vendor: "stripe", operation } };
+        match correlate(&asked, Revision::Kept(&index), &index, &Prefixes::default()) {
+            Decision::Exact { .. } => None,
+            Decision::Refused { reason, place } => Some((reason, place.is_some())),
+        }
+    };
+    assert_eq!(told(Some(76), &balance), Some((Reason::NoSiteAtLine, false)));
+    for column in [None, Some(9), Some(15), Some(19)] {
+        assert_eq!(told(column, &balance), Some((Reason::ContradictsStaticOperation, true)), "{column:?}");
+    }
+    // What agrees needs no column: a source map may be coarse.
+    for column in [None, Some(19), Some(76)] {
+        assert_eq!(told(column, post()), None, "{column:?}");
+    }
+}
+
 #[test]
 fn a_commit_that_is_not_kept_says_nothing_of_files() {
     let now = memory(&[("src/a.ts", "2")], &[("src/a.ts", one(23, "charge"))]);
