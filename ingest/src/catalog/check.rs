@@ -208,10 +208,12 @@ fn servers(vendor: &Vendor) -> Vec<String> {
         let plain = server.host.strip_prefix("*.").unwrap_or(&server.host);
         let labels: Vec<&str> = plain.split('.').collect();
         let label = |label: &&str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        let is_base = server.base.is_empty()
-            || server.base.starts_with('/')
-                && !server.base.contains(['?', '#', '{', '*', ' '])
-                && !server.base.contains("//");
+        let is_piece = |piece: &str| {
+            let name = piece.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(piece);
+            !name.is_empty() && !name.contains(['?', '#', '{', '}', '*', ' '])
+        };
+        let is_base =
+            server.base.is_empty() || server.base.strip_prefix('/').is_some_and(|base| base.split('/').all(is_piece));
         if labels.len() < 2 || !labels.iter().all(label) || !is_base {
             defects.push(format!("`{}{}` is no server", server.host, server.base));
         }

@@ -174,7 +174,8 @@ pub(super) fn find(routes: &[Route], server: &Server, method: &str, path: &[UrlP
     let mut path = written(path)?;
     for piece in server.base.split('/').filter(|piece| !piece.is_empty()) {
         let first = (!path.is_empty()).then(|| path.remove(0))?;
-        if first != [piece] {
+        // A parameter of the base is whatever stands there.
+        if !piece.starts_with('{') && first != [piece] {
             return None;
         }
     }

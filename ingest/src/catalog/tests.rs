@@ -315,7 +315,7 @@ fn defects_name_the_file_and_what_is_wrong() {
     for (vendor, expected) in [
         (r#""servers":[{"host":"localhost"}],"#, "`localhost` is no server"),
         (r#""servers":[{"host":"x.com","base":"v1"}],"#, "`x.comv1` is no server"),
-        (r#""servers":[{"host":"x.com","base":"/{v}"}],"#, "`x.com/{v}` is no server"),
+        (r#""servers":[{"host":"x.com","base":"/a{v}"}],"#, "`x.com/a{v}` is no server"),
         (r#""servers":[{"host":"x.com"},{"host":"X.com"}],"#, "`x.com` is a server twice"),
         (r#""servers":[{"host":"x.com","also":["y.com"]}],"#, "`x.com` answers for `y.com`, which is no server"),
         (r#""routes":["GET /a/{b"],"#, "`GET /a/{b` is no template"),
