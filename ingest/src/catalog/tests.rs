@@ -186,7 +186,7 @@ fn envelopes_and_argument_positions() {
         }
     };
     assert_eq!(arguments("stripe", "charges.capture"), Arguments::AfterPath);
-    assert_eq!(arguments("octokit", "graphql"), Arguments::At(1));
+    assert_eq!(arguments("octokit", "graphql"), Arguments::FirstObject);
     assert_eq!(arguments("googleapis", "drive.v3.files.create"), Arguments::Nested);
     assert_eq!(arguments("@supabase/supabase-js", "auth.resetPasswordForEmail"), Arguments::At(1));
 }
