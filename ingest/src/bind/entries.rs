@@ -39,24 +39,26 @@ impl Evaluator<'_, '_> {
         Value::Unknown
     }
 
-    /// Whether a function is what its file exports under the name that an entry asks for.
     fn is_exported(&self, file: FileId, function: FunctionId, entry: &Entry) -> bool {
+        self.is_exported_as(file, function, &entry.export)
+            || (entry.export == "default" && self.is_exported_as(file, function, "="))
+    }
+
+    /// Whether a function is what its file exports under a name.
+    pub(super) fn is_exported_as(&self, file: FileId, function: FunctionId, name: &str) -> bool {
         let world = self.world;
         let parsed = world.file(file).parsed;
         let is_function = |expr| matches!(parsed.expr(expr), Expr::Function(it) if *it == function);
-        let names = [Some(entry.export.as_str()), (entry.export == "default").then_some("=")];
-        names.into_iter().flatten().any(|name| {
-            let Some(definition) = world.definition(file, name).filter(|it| it.file == file) else { return false };
-            match world.export(definition) {
-                ExportValue::Expr(expr) => is_function(expr),
-                ExportValue::Binding(binding) => match parsed.bindings.get(binding as usize).map(|it| &it.origin) {
-                    Some(Origin::Function(it)) => *it == function,
-                    Some(Origin::Value(expr, steps)) => steps.is_empty() && is_function(*expr),
-                    _ => false,
-                },
-                ExportValue::From { .. } | ExportValue::Unknown => false,
-            }
-        })
+        let Some(definition) = world.definition(file, name).filter(|it| it.file == file) else { return false };
+        match world.export(definition) {
+            ExportValue::Expr(expr) => is_function(expr),
+            ExportValue::Binding(binding) => match parsed.bindings.get(binding as usize).map(|it| &it.origin) {
+                Some(Origin::Function(it)) => *it == function,
+                Some(Origin::Value(expr, steps)) => steps.is_empty() && is_function(*expr),
+                _ => false,
+            },
+            ExportValue::From { .. } | ExportValue::Unknown => false,
+        }
     }
 
     /// Whether a parameter is gone into, or called on, by a name that a shape has; or handed on, where the exported name

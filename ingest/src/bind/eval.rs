@@ -320,7 +320,14 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                     stepped(value, file, it.line, it.symbol, &step)
                 }
             }
-            Origin::Parameter(function, at, steps) => self.parameter(file, *function, *at, steps, it.line),
+            Origin::Parameter(function, at, steps) => {
+                let value = self.parameter(file, *function, *at, steps, it.line);
+                // What the one call that is looked into leaves out is nothing, whatever its type says.
+                if matches!(value, Value::Null) && it.writes.is_empty() && self.frame_of(file, *function).is_some() {
+                    return value;
+                }
+                value
+            }
             Origin::Function(function) => Value::Function(file, *function),
             Origin::Class(class) => Value::Class(file, *class),
         };

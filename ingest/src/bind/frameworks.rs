@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::eval::{Evaluator, Question};
 use super::passes::{CONTEXT, Place};
 use super::value::{FileId, Method, Value};
-use crate::parse::{BindingId, Expr, ExprId, Name, Origin, Type, TypeId, digest};
+use crate::parse::{BindingId, Expr, FunctionId, ExprId, Name, Origin, Type, TypeId, digest};
 
 /// What is made of the type that is given to something a framework exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,28 @@ fn carried_by(module: &str, name: &str) -> Option<Carries> {
     }
 }
 
+/// Whether a file is one of those whose exports SvelteKit calls, and what they are called there.
+fn routed_by_svelte(path: &str) -> &'static [&'static str] {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.strip_suffix(".ts").or_else(|| name.strip_suffix(".js")).unwrap_or(name);
+    match stem {
+        "+page" | "+page.server" | "+layout" | "+layout.server" => &["load"],
+        "+server" => &["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "fallback"],
+        _ => &[],
+    }
+}
+
 impl Evaluator<'_, '_> {
+    /// What a router gives a function that it finds by its export: SvelteKit's event has a `fetch` that requests what the
+    /// global one does.
+    pub(super) fn given_by_router(&mut self, file: FileId, function: FunctionId, at: u32) -> Value {
+        let names = routed_by_svelte(self.world.path(file));
+        if at == 0 && names.iter().any(|name| self.is_exported_as(file, function, name)) {
+            return Value::Held(Place::Member("fetch"), Rc::new(Value::Global("fetch".into())));
+        }
+        Value::Unknown
+    }
+
     /// What a framework makes of the type that is given to something that it exports.
     pub(super) fn carried_type(
         &mut self,

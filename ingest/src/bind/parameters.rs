@@ -103,7 +103,11 @@ impl Evaluator<'_, '_> {
             return given;
         }
         let given = self.given_to_entry(file, function, at, steps, line);
-        if given.is_known() { given } else { declared }
+        if given.is_known() {
+            return given;
+        }
+        let routed = self.given_by_router(file, function, at);
+        if routed.is_known() { self.walk(routed, file, steps) } else { declared }
     }
 
     /// Whether a type of the repository says only what can be called on a value, as one that stands for a client does.

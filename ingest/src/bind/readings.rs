@@ -35,6 +35,28 @@ pub(super) fn has_places(text: &Text) -> bool {
     known(text).is_some_and(|text| text.contains("/:") || text.contains("/{"))
 }
 
+/// A text of Python in its parts: what stands there, and the names of the places that are filled (`{}`, `{name}`, or `%s`
+/// and its like).
+pub(super) fn places_of(text: &str, by_percent: bool) -> Vec<Result<String, String>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    let open = if by_percent { '%' } else { '{' };
+    while let Some(at) = rest.find(open) {
+        let (before, behind) = rest.split_at(at);
+        let (field, next) = if by_percent {
+            ("", behind.get(2..).unwrap_or_default())
+        } else {
+            let Some(end) = behind.find('}') else { break };
+            (&behind[1..end], &behind[end + 1..])
+        };
+        parts.push(Ok(before.to_owned()));
+        parts.push(Err(field.to_owned()));
+        rest = next;
+    }
+    parts.push(Ok(rest.to_owned()));
+    parts
+}
+
 /// The one reading of a text that nothing is known of.
 pub(super) fn unknown() -> Vec<Text> {
     vec![vec![Piece::Value]]

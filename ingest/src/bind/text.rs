@@ -2,9 +2,10 @@
 
 use super::changes::Change;
 use super::eval::Evaluator;
-use super::readings::{MOST_PIECES, MOST_READINGS, changed_url, has_places, or_nothing, products, unknown};
+use super::readings::{MOST_PIECES, MOST_READINGS, changed_url, has_places, or_nothing, places_of, products, unknown};
 pub(super) use super::readings::{Piece, Start, Text, distinct, joined, known, path_parts, start, url};
 use super::value::{FileId, Value};
+use crate::language::Family;
 use crate::parse::{Argument, BindingId, Expr, ExprId, Origin, ParsedFile, Step, TextPart, digest};
 
 /// Texts in texts, followed this far.
@@ -103,7 +104,15 @@ impl Evaluator<'_, '_> {
                 let is_url = matches!(parsed.expr(*callee), Expr::Global(name) if parsed.name(*name) == "URL");
                 if is_url { self.url(file, arguments, depth) } else { unknown() }
             }
-            Expr::Call { callee, arguments, construct: false, .. } => match parsed.expr(*callee) {
+            Expr::Call { call, callee, arguments, construct: false } => match parsed.expr(*callee) {
+                // `TEMPLATE.format(…)`, `TEMPLATE % …`
+                Expr::Member(object, name)
+                    if matches!(parsed.name(*name), "format" | "%") && world.file(file).family == Family::Python =>
+                {
+                    let all = self.readings(file, *object, depth + 1);
+                    let keywords = parsed.calls.get(*call as usize).and_then(|call| call.keywords);
+                    self.formatted(file, &all, parsed.name(*name) == "%", (arguments, keywords), depth)
+                }
                 Expr::Member(object, name) if matches!(parsed.name(*name), "toString" | "trim" | "toJSON") => {
                     self.readings(file, *object, depth + 1)
                 }
@@ -141,6 +150,54 @@ impl Evaluator<'_, '_> {
             },
             _ => unknown(),
         }
+    }
+
+    /// Readings of texts of Python with places in them that arguments fill.
+    fn formatted(
+        &mut self,
+        file: FileId,
+        all: &[Text],
+        by_percent: bool,
+        (arguments, keywords): (&[Argument], Option<ExprId>),
+        depth: u32,
+    ) -> Vec<Text> {
+        let mut filled = Vec::new();
+        for text in all {
+            let mut places = 0;
+            let mut whole = Text::new();
+            for piece in text {
+                let Piece::Known(known) = piece else {
+                    whole.push(piece.clone());
+                    continue;
+                };
+                for part in places_of(known, by_percent) {
+                    let field = match part {
+                        Ok(text) => {
+                            whole.push(Piece::Known(text));
+                            continue;
+                        }
+                        Err(field) => field,
+                    };
+                    let named = keywords.filter(|_| !field.is_empty() && field.parse::<usize>().is_err());
+                    let value = match named {
+                        Some(keywords) => self.option(file, keywords, &field),
+                        None => {
+                            let at = field.parse().unwrap_or(places);
+                            places += 1;
+                            arguments.get(at).filter(|argument| !argument.spread).map(|argument| (file, argument.value))
+                        }
+                    };
+                    let readings = value.map_or_else(unknown, |(there, value)| self.readings(there, value, depth + 1));
+                    match readings.as_slice() {
+                        [one] => whole.extend(one.iter().cloned()),
+                        _ => whole.push(Piece::Value),
+                    }
+                }
+            }
+            filled.push(whole);
+        }
+        distinct(&mut filled);
+        filled
     }
 
     fn joined_items(&mut self, file: FileId, items: &[Argument], separator: &str, depth: u32) -> Vec<Text> {

@@ -89,13 +89,24 @@ fn percent<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: ScopeId, depth: u
     let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
         return UNKNOWN;
     };
-    let Some(text) = literal(reader, left) else { return UNKNOWN };
-    let values = match reader.lower(right, scope, depth + 1) {
+    let text = literal(reader, left);
+    let values: Vec<ExprId> = match reader.lower(right, scope, depth + 1) {
         value if right.kind() == "tuple" => match reader.out.expr(value) {
             Expr::Array(items) => items.iter().map(|item| if item.spread { UNKNOWN } else { item.value }).collect(),
             _ => Vec::new(),
         },
         value => vec![value],
+    };
+    let Some(text) = text else {
+        // What a name holds is known where all files are.
+        let object = reader.lower(left, scope, depth + 1);
+        if !matches!(reader.out.expr(object), Expr::Binding(_) | Expr::Member(..)) {
+            return UNKNOWN;
+        }
+        let name = reader.name("%");
+        let callee = reader.add(Expr::Member(object, name));
+        let arguments = values.into_iter().map(|value| Argument { value, spread: false }).collect();
+        return reader.add(Expr::Call { call: u32::MAX, callee, arguments, construct: false });
     };
     match printf(&text, values.into_iter()) {
         Some(parts) => together(reader, parts),
