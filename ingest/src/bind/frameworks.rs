@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::eval::{Evaluator, Question};
 use super::passes::{CONTEXT, Place};
 use super::value::{FileId, Method, Value};
-use crate::parse::{BindingId, Expr, FunctionId, ExprId, Name, Origin, Type, TypeId, digest};
+use crate::parse::{BindingId, Expr, ExprId, FunctionId, Name, Origin, Type, TypeId, digest};
 
 /// What is made of the type that is given to something a framework exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 
-use super::load::CatalogError;
+use super::error::CatalogError;
 use super::outright::{Outright, outright};
 use crate::language::Family;
 

@@ -2,54 +2,21 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use semver::Version;
 use sync_core::operation::erase;
 
-use super::file::{
-    ArgumentsFile, DispatchFile, DispatchKind, EditionFile, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile,
-};
+use super::error::CatalogError;
+use super::file::{DispatchFile, DispatchKind, EditionFile, FORMAT, PackageFile, ShapeFile, SourceFile, VendorFile};
 use super::http::{self, HttpLibraries};
 use super::model::{
-    Arguments, ByKey, ChainEntry, ClientOptions, ClientShape, Dispatch, Edition, Entry, Module, OperationEntry,
-    Package, PackageId, Server, Shape, ShapeId, Source, Suffix, Vendor, VendorId,
+    Arguments, ByKey, ClientOptions, ClientShape, Dispatch, Edition, Entry, Module, Package, PackageId, Server, Shape,
+    ShapeId, Source, Suffix, Vendor, VendorId,
 };
-use super::route::{self, Route};
 use super::text::{operation, ranged};
 use super::{Catalog, VendorRoutes, embedded, parts};
-
-/// A catalog that cannot be used. The message names the file, what is wrong in it, and what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum CatalogError {
-    /// The folder or a file in it cannot be read.
-    #[error("cannot read catalog `{}`: {source}; check the path and its permissions", path.display())]
-    Unreadable {
-        /// The folder or file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file is not a vendor file of this format.
-    #[error(
-        "catalog file `{file}` is not a vendor file: {reason}; its format is described in ingest/catalog/README.md"
-    )]
-    Malformed {
-        /// File name.
-        file: String,
-        /// Parser's words with line and column.
-        reason: String,
-    },
-    /// A file says something that contradicts itself or another file.
-    #[error("catalog file `{file}`: {reason}; correct the file")]
-    Contradiction {
-        /// File name.
-        file: String,
-        /// What contradicts.
-        reason: String,
-    },
-}
 
 pub(super) fn from_folder(dir: &Path) -> Result<Catalog, CatalogError> {
     let unreadable = |path: &Path| {
@@ -443,73 +410,4 @@ fn resolve_dispatch(given: DispatchFile) -> Option<Dispatch> {
             Dispatch::Path { method: source(given.method?), path: source(given.path?), keys: given.keys.map(source) }
         }
     })
-}
-
-impl Package {
-    /// Reads what the chains request; what is wrong is said in words.
-    pub(super) fn read_chains(&self) -> Result<BTreeMap<String, Vec<ChainEntry>>, String> {
-        let mut chains: BTreeMap<String, Vec<ChainEntry>> = BTreeMap::new();
-        for line in self.lines.lines() {
-            let mut parts = line.split('\t');
-            let text = parts.next().unwrap_or_default();
-            let (_, operation) = operation(text).ok_or_else(|| format!("`{text}` is no operation"))?;
-            for written in parts {
-                let (chain, editions) = ranged(written, &self.editions)
-                    .ok_or_else(|| format!("`{written}` of `{}` names an unknown version", self.name))?;
-                let arguments = self.chain_arguments.get(chain).copied().unwrap_or(self.arguments);
-                let entry = OperationEntry { operation: operation.clone(), arguments };
-                chains.entry(chain.to_owned()).or_default().push(ChainEntry { editions, entry });
-            }
-        }
-        Ok(chains)
-    }
-}
-
-impl Catalog {
-    fn contradiction(&self, vendor: VendorId, reason: String) -> CatalogError {
-        CatalogError::Contradiction { file: self.vendor(vendor).file.clone(), reason }
-    }
-
-    /// What the operations of a vendor are written as, those of its packages first.
-    pub(super) fn texts_of(&self, id: VendorId) -> Vec<&str> {
-        let own = &self.routes[usize::from(id.0)].lines;
-        let packages = self.packages.iter().filter(|package| package.vendor == id);
-        let lines = packages.map(|package| &package.lines).chain([own]).flat_map(|lines| lines.lines());
-        lines.filter_map(|line| line.split('\t').next()).collect()
-    }
-
-    /// Reads the templates of a vendor; what is wrong is said in words.
-    pub(super) fn read_routes(&self, id: VendorId) -> Result<Vec<Route>, String> {
-        let vendor = self.vendor(id);
-        let mut routes = vec![];
-        for text in self.texts_of(id) {
-            let no_operation = || format!("`{text}` is no operation");
-            let (written, canonical) = text.split_once(" as ").unwrap_or((text, text));
-            let (host, written) = operation(written).ok_or_else(no_operation)?;
-            let (_, operation) = operation(canonical).ok_or_else(no_operation)?;
-            let (method, path) = written.as_str().split_once(' ').ok_or_else(no_operation)?;
-            if let Some(host) = &host
-                && !vendor.servers.iter().any(|server| server.host == *host)
-            {
-                return Err(format!("`{text}` names a host that is none of the vendor's servers"));
-            }
-            // What a name in parentheses tells apart, a path cannot.
-            if !operation.as_str().ends_with(')') {
-                routes.push(Route { method: method.to_owned(), host, segments: route::segments(path), operation });
-            }
-        }
-        Ok(routes)
-    }
-}
-
-impl From<ArgumentsFile> for Arguments {
-    fn from(given: ArgumentsFile) -> Self {
-        match given {
-            ArgumentsFile::At(index) => Self::At(index),
-            ArgumentsFile::AfterPath => Self::AfterPath,
-            ArgumentsFile::FirstObject => Self::FirstObject,
-            ArgumentsFile::Nested => Self::Nested,
-            ArgumentsFile::None => Self::None,
-        }
-    }
 }

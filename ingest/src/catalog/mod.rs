@@ -4,6 +4,7 @@
 
 mod check;
 mod embedded;
+mod error;
 mod file;
 mod http;
 mod load;
@@ -12,6 +13,7 @@ pub mod openapi;
 mod ordered;
 mod outright;
 mod parts;
+mod read;
 pub mod record;
 mod route;
 #[cfg(test)]
@@ -26,8 +28,8 @@ use std::sync::OnceLock;
 use sync_core::operation::Operation;
 
 pub use check::check;
+pub use error::CatalogError;
 pub use http::{HttpCall, HttpId, HttpLibraries, HttpLibrary, HttpOptions, Join};
-pub use load::CatalogError;
 pub use model::{
     Arguments, ByKey, ChainSegment, ClientOptions, ClientShape, Dispatch, Edition, Entry, Meaning, Module,
     OperationEntry, Package, PackageId, Server, Shape, ShapeId, Source, Suffix, SuffixKind, UrlPart, UrlPattern,

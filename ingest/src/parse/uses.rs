@@ -1,9 +1,12 @@
 //! What becomes of the result of a call, inside its file: which parts are read, how, and whether it goes elsewhere.
 
+mod callbacks;
+mod names;
+
 use std::collections::BTreeMap;
 
 use oxc_ast::AstKind;
-use oxc_ast::ast::{BindingPattern, CallExpression, Expression, ForStatementLeft, IdentifierReference, PropertyKey};
+use oxc_ast::ast::{CallExpression, Expression, ForStatementLeft};
 use oxc_semantic::Semantic;
 use oxc_span::GetSpan;
 use oxc_syntax::node::NodeId;
@@ -18,8 +21,6 @@ const DEEPEST: u32 = 12;
 const LONGEST: usize = 256;
 /// Methods of a builder that are followed.
 const MOST_METHODS: u32 = 24;
-/// Nodes between the name that a loop or a function declares and that loop, or the call that is given the function.
-const LEVELS_OF_A_LOOP: usize = 6;
 /// Places looked at for one call.
 const MOST_STEPS: u32 = 4_000;
 
@@ -385,42 +386,6 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// A last argument that is a function in the way of Node, `(error, answer) => …`: what is read of its answer.
-    fn answered(&mut self, call: &CallExpression<'a>) {
-        let Some(last) = call.arguments.last().and_then(|last| last.as_expression()) else { return };
-        let parameters = match last {
-            Expression::ArrowFunctionExpression(it) => Some(&it.params),
-            Expression::FunctionExpression(it) => Some(&it.params),
-            Expression::Identifier(name) => {
-                let declared = self.declared(name);
-                let function = match declared.map(|declared| self.semantic.nodes().kind(declared)) {
-                    Some(AstKind::Function(it)) => Some(&it.params),
-                    Some(AstKind::VariableDeclarator(it)) => match &it.init {
-                        Some(Expression::ArrowFunctionExpression(it)) => Some(&it.params),
-                        Some(Expression::FunctionExpression(it)) => Some(&it.params),
-                        _ => None,
-                    },
-                    _ => None,
-                };
-                // A function that is handed on is one that nobody sees here.
-                self.escapes |= function.is_none() && matches!(name.name.as_str(), "cb" | "callback" | "done" | "next");
-                function
-            }
-            _ => None,
-        };
-        let Some([error, answer, ..]) = parameters.map(|parameters| parameters.items.as_slice()) else { return };
-        if matches!(&error.pattern, BindingPattern::BindingIdentifier(it) if is_error(&it.name)) {
-            self.pattern(&answer.pattern, &At::default(), 0);
-        }
-    }
-
-    /// Where a name is declared.
-    fn declared(&self, name: &IdentifierReference<'a>) -> Option<NodeId> {
-        let scoping = self.semantic.scoping();
-        let symbol = scoping.get_reference(name.reference_id.get()?).symbol_id()?;
-        Some(scoping.symbol_declaration(symbol))
-    }
-
     /// The function that a node is of, or is.
     fn function_around(&self, node: NodeId) -> Option<NodeId> {
         let nodes = self.semantic.nodes();
@@ -433,131 +398,6 @@ impl<'a> Walk<'_, 'a> {
             }
         }
     }
-
-    /// The `.then(…)` call that a function is the callback of.
-    fn then_call(&self, function: NodeId) -> Option<NodeId> {
-        let nodes = self.semantic.nodes();
-        let call = nodes.parent_id(function);
-        match nodes.kind(call) {
-            AstKind::CallExpression(it) => match &it.callee {
-                Expression::StaticMemberExpression(member)
-                    if member.property.name == "then"
-                        && it.arguments.first().is_some_and(|first| first.span() == nodes.kind(function).span()) =>
-                {
-                    Some(call)
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// The `Promise.all(list.map(…))` that a function is the callback of.
-    fn all_of_mapped(&self, function: NodeId) -> Option<NodeId> {
-        let nodes = self.semantic.nodes();
-        let map = nodes.parent_id(function);
-        let AstKind::CallExpression(it) = nodes.kind(map) else { return None };
-        let Expression::StaticMemberExpression(member) = &it.callee else { return None };
-        let is_mapped = member.property.name == "map"
-            && it.arguments.first().is_some_and(|first| first.span() == nodes.kind(function).span());
-        let all = nodes.parent_id(map);
-        match nodes.kind(all) {
-            AstKind::CallExpression(call) if is_mapped && is_promise_all(call) => Some(all),
-            _ => None,
-        }
-    }
-
-    /// Whether a name goes through the names of an object's members: `for (const key in object)`,
-    /// `for (const key of Object.keys(object))`, `Object.keys(object).map((key) => …)`.
-    fn is_name_of_a_member(&self, key: &IdentifierReference<'a>) -> bool {
-        let nodes = self.semantic.nodes();
-        let Some(declared) = self.declared(key) else { return false };
-        for kind in nodes.ancestor_kinds(declared).take(LEVELS_OF_A_LOOP) {
-            match kind {
-                AstKind::ForInStatement(_) => return true,
-                AstKind::ForOfStatement(it) => return is_names_of(&it.right),
-                AstKind::CallExpression(it) => {
-                    return matches!(&it.callee, Expression::StaticMemberExpression(method) if is_names_of(&method.object));
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
-    fn pattern(&mut self, pattern: &BindingPattern<'a>, at: &At, depth: u32) {
-        match pattern {
-            BindingPattern::BindingIdentifier(it) => {
-                if let Some(symbol) = it.symbol_id.get() {
-                    self.symbol(symbol, at, depth);
-                }
-            }
-            BindingPattern::AssignmentPattern(it) => {
-                let at = At { guarded: true, ..at.clone() };
-                self.pattern(&it.left, &at, depth);
-            }
-            BindingPattern::ObjectPattern(it) => {
-                for property in &it.properties {
-                    match &property.key {
-                        PropertyKey::StaticIdentifier(key) => {
-                            self.pattern(&property.value, &at.member(&key.name, false), depth);
-                        }
-                        PropertyKey::StringLiteral(key) => {
-                            self.pattern(&property.value, &at.member(&key.value, false), depth);
-                        }
-                        _ => self.record(at, &How::Escapes),
-                    }
-                }
-                if it.rest.is_some() {
-                    self.record(at, &How::Escapes);
-                }
-            }
-            BindingPattern::ArrayPattern(it) => {
-                if let Some(Element::One(element)) = at.element {
-                    let at = At { element: None, ..at.clone() };
-                    match it.elements.get(element) {
-                        Some(Some(pattern)) => self.pattern(pattern, &at, depth),
-                        Some(None) => {}
-                        None => self.record(&at, &How::Escapes),
-                    }
-                    return;
-                }
-                for element in it.elements.iter().flatten() {
-                    self.pattern(element, &at.item(), depth);
-                }
-                if let Some(rest) = &it.rest {
-                    self.pattern(&rest.argument, at, depth);
-                }
-            }
-        }
-    }
-
-    /// Every read of a variable that holds the value.
-    fn symbol(&mut self, symbol: SymbolId, at: &At, depth: u32) {
-        let mut read = false;
-        let references: Vec<NodeId> = self
-            .semantic
-            .scoping()
-            .get_resolved_references(symbol)
-            .filter(|reference| reference.is_read() && !reference.is_type())
-            .map(oxc_semantic::Reference::node_id)
-            .collect();
-        for node in references {
-            read = true;
-            self.follow(node, at.clone(), depth + 1);
-        }
-        if !read {
-            self.record(at, &How::Read);
-        }
-        // An exported variable can be read by any file.
-        let scoping = self.semantic.scoping();
-        let declaration = self.semantic.nodes().parent_id(scoping.symbol_declaration(symbol));
-        let exported =
-            self.semantic.nodes().ancestor_kinds(declaration).any(|kind| matches!(kind, AstKind::ExportDeclaration(_)));
-        if exported && scoping.symbol_scope_id(symbol) == scoping.root_scope_id() {
-            self.record(at, &How::Escapes);
-        }
-    }
 }
 
 /// Whether every reference to a function's name calls it.
@@ -567,20 +407,6 @@ pub(super) fn is_only_called(semantic: &Semantic<'_>, symbol: SymbolId) -> bool 
         let node = reference.node_id();
         matches!(nodes.parent_kind(node), AstKind::CallExpression(call) if call.callee.span() == nodes.kind(node).span())
     })
-}
-
-/// Whether a parameter is called as an error is.
-fn is_error(name: &str) -> bool {
-    let name = name.trim_start_matches('_');
-    matches!(name, "" | "e" | "er" | "err" | "error" | "ex") || name.ends_with("Err") || name.ends_with("Error")
-}
-
-/// `Object.keys(…)`, `Object.entries(…)`, `Object.getOwnPropertyNames(…)`
-fn is_names_of(it: &Expression<'_>) -> bool {
-    let Expression::CallExpression(call) = it else { return false };
-    matches!(&call.callee, Expression::StaticMemberExpression(it)
-        if matches!(it.property.name.as_str(), "keys" | "entries" | "getOwnPropertyNames")
-            && matches!(&it.object, Expression::Identifier(object) if object.name == "Object"))
 }
 
 fn is_promise_all(call: &CallExpression<'_>) -> bool {
