@@ -11,7 +11,7 @@
 (string) @text
 (concatenated_string) @special
 (binary_operator left: (_) @_left operator: "+" right: (_) @_right) @join
-(binary_operator left: [(string) (parenthesized_expression)] operator: "%" right: (_)) @special
+(binary_operator left: [(string) (parenthesized_expression) (identifier) (attribute)] operator: "%" right: (_)) @special
 
 (conditional_expression . (_) @_left (_) (_) @_right .) @either
 (boolean_operator left: (_) @_left operator: "or" right: (_) @_right) @either
