@@ -2,12 +2,16 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
+mod asking;
+mod bombs;
 mod burst;
 mod cost;
 mod freshness;
+mod scale;
 mod sealed;
 mod timing;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -62,6 +66,12 @@ async fn each_tool_at_1_and_16_callers() {
     }
     measure("20 repositories", &many, &[("sync_repositories", json!({}))]).await;
     many.end().await;
+}
+
+/// Who works as a child: where the tests are no release build, `SYNC_FIGURES_EXECUTABLE` names one.
+fn executable() -> PathBuf {
+    std::env::var_os("SYNC_FIGURES_EXECUTABLE")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_syncd-under-test")), PathBuf::from)
 }
 
 async fn measure(what: &str, world: &World, questions: &[Question]) {

@@ -86,6 +86,8 @@ pub struct Config {
     pub worker_data_dir: PathBuf,
     /// Room for all mirrors of a worker, in MiB.
     mirror_quota_mib: u64,
+    /// Room for what a worker knows of files, in MiB.
+    cache_quota_mib: u64,
     /// Seconds between two looks at the remote heads of a source; 0: never.
     sweep_every_s: u64,
     /// Hosts of sources that may have addresses of a private network, or of this machine.
@@ -180,6 +182,11 @@ impl Config {
     /// Room for all mirrors of a worker, in bytes.
     pub fn mirror_quota(&self) -> u64 {
         self.mirror_quota_mib.saturating_mul(1 << 20)
+    }
+
+    /// How much room (in bytes) what a worker knows of files may take.
+    pub fn cache_quota(&self) -> u64 {
+        self.cache_quota_mib.saturating_mul(1 << 20)
     }
 
     /// How often the remote of a source is looked at; none: never.

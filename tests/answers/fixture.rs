@@ -27,8 +27,9 @@ async fn indexed() -> World {
         cache: None,
         gate: "on",
         known: None,
+        spool: std::env::temp_dir(),
     };
-    let snapshot = index_child::run(&request).await.unwrap().unwrap();
+    let snapshot = sync_tests::facts::whole(index_child::run(&request).await.unwrap().unwrap());
     let repository = world.register("example/billing", 1).await;
     world.index(repository, "main", &snapshot).await;
     world

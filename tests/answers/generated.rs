@@ -3,7 +3,7 @@
 use sync_core::change::{ChangeKind, VendorChange, VendorFeed};
 use sync_core::graph::{CallSite, EvidenceStep};
 use sync_core::ids::ChangeId;
-use sync_store::SnapshotFacts;
+use sync_tests::facts::SnapshotFacts;
 use time::macros::date;
 
 use super::sample;

@@ -55,8 +55,9 @@ async fn each_reason_is_in_the_snapshot_in_the_answer_and_in_what_the_command_sa
         cache: None,
         gate: "on",
         known: None,
+        spool: std::env::temp_dir(),
     };
-    let snapshot = index_child::run(&request).await.unwrap().unwrap();
+    let snapshot = sync_tests::facts::whole(index_child::run(&request).await.unwrap().unwrap());
     let reasons = &snapshot.header.partial_reasons;
     let found: Vec<_> = reasons.iter().map(|r| json!([r.reason, r.count, r.files, r.limit])).collect();
     assert_eq!(Value::Array(found), expected());

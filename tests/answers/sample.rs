@@ -5,7 +5,7 @@ use sync_core::graph::{CallSite, Client, Context, EvidenceStep, FileFacts, Heade
 use sync_core::ids::ChangeId;
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
-use sync_store::SnapshotFacts;
+use sync_tests::facts::SnapshotFacts;
 use time::Date;
 use time::macros::date;
 

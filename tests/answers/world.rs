@@ -11,10 +11,12 @@ use sync_core::principal::{Principal, PrincipalKind, Readable, Role, Scope};
 use sync_server::answers::error::AnswerError;
 use sync_server::answers::{DEFAULT_BYTES, InProcess, MAX_BYTES, tools};
 use sync_server::audit::{Asker, AuditLedger, Auditor, LedgerState, Protocol};
-use sync_server::jobs::{refresh_feed, reindex};
+use sync_server::jobs::refresh_feed;
+use sync_server::jobs::snapshot_file::swap_lines;
 use sync_server::keys::Keys;
-use sync_store::{FeedSource, NewRepository, SnapshotFacts, Store, VerifiedFeed};
+use sync_store::{FeedSource, NewRepository, RepositoryState, Store, VerifiedFeed};
 use sync_tests::TestDatabase;
+use sync_tests::facts::{self, SnapshotFacts};
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
@@ -100,9 +102,11 @@ impl World {
         snapshot: &SnapshotFacts,
     ) {
         let principal = Principal::service(organization, "test");
-        reindex::store_snapshot(self.store(), &principal, repository, ref_name, snapshot, self.clock.now())
-            .await
-            .unwrap();
+        let mut tx = self.store().begin_write(&principal).await.unwrap();
+        let lines = (&snapshot.header, facts::lines(snapshot));
+        swap_lines(&mut tx, repository, ref_name, lines, self.clock.now()).await.unwrap();
+        tx.set_repository_state(repository, RepositoryState::Indexed, None, self.clock.now()).await.unwrap();
+        tx.commit().await.unwrap();
     }
 
     /// Adopts feeds as verified now, for a week.

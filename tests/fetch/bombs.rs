@@ -16,7 +16,7 @@ fn around(open: &str, inner: &str, close: &str, times: usize) -> String {
     format!("{}{inner}{}", open.repeat(times), close.repeat(times))
 }
 
-fn bombs() -> Vec<(&'static str, String)> {
+pub(crate) fn bombs() -> Vec<(&'static str, String)> {
     let long = "n".repeat(100_000);
     vec![
         ("a01.ts", "&new !".repeat(17_000)),
@@ -83,9 +83,10 @@ async fn explode(part: usize) {
         cache: None,
         gate: "auto",
         known: None,
+        spool: std::env::temp_dir(),
     };
     let started = Instant::now();
-    let snapshot = index_child::run(&request).await.unwrap().unwrap();
+    let snapshot = sync_tests::facts::whole(index_child::run(&request).await.unwrap().unwrap());
     println!("{} bombs in {:?}: {:?}", bombs.len(), started.elapsed(), snapshot.skipped);
     let paths: Vec<_> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
     for (name, _) in &bombs {

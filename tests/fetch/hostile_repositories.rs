@@ -7,9 +7,10 @@ use std::path::Path;
 
 use sync_server::jobs::child::ChildError;
 use sync_server::jobs::index_child::{self, IndexChildError, IndexRequest};
-use sync_store::SnapshotFacts;
+use sync_tests::facts::{self, SnapshotFacts};
 
 use super::forge::Forge;
+use super::untouched::Untouched;
 use super::{Fetcher, holding};
 use crate::ingest::EXECUTABLE;
 use crate::ingest::repository::Repository;
@@ -31,8 +32,9 @@ async fn index(remote: &Repository) -> Result<SnapshotFacts, IndexChildError> {
         cache: Some(cache.clone()),
         gate: "auto",
         known: None,
+        spool: std::env::temp_dir(),
     };
-    let snapshot = index_child::run(&request).await.map(Option::unwrap);
+    let snapshot = index_child::run(&request).await.map(Option::unwrap).map(facts::whole);
     // Nothing of a repository became a file by its name.
     assert_eq!(holding(worker.folder.path(), "sound.ts").iter().filter(|path| path.ends_with("sound.ts")).count(), 0);
     snapshot
@@ -81,7 +83,9 @@ async fn symlinks_lead_nowhere() {
     symlink("../../../../../../proc/self/environ", remote.path().join("environ.ts")).unwrap();
     symlink("loop.ts", remote.path().join("loop.ts")).unwrap();
     remote.commit();
+    let mut untouched = Untouched::watch(&[secret.path(), &secret.path().join("secret.ts")]);
     let snapshot = index(&remote).await.unwrap();
+    assert_eq!(untouched.told(), 0, "somebody followed a link");
     assert_eq!(paths(&snapshot), ["sound.ts"]);
     assert!(!serde_json::to_string(&snapshot.files).unwrap().contains("secretcanary"));
 }
@@ -186,9 +190,11 @@ async fn submodules_filters_large_file_pointers_and_attributes_start_nothing() {
         let path = remote.path().join(".git/hooks").join(hook);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
+    let mut untouched = Untouched::watch(&[canary.path(), other.path()]);
     let snapshot = index(&remote).await.unwrap();
     assert_eq!(paths(&snapshot), ["sound.ts"]);
     assert_eq!(skipped(&snapshot, "model.js"), Some("lfs_pointer"));
+    assert_eq!(untouched.told(), 0, "somebody looked into the submodule or ran something");
     assert_eq!(std::fs::read_dir(canary.path()).unwrap().count(), 0, "nothing ran");
 }
 
@@ -285,6 +291,7 @@ async fn a_source_folder_with_a_pipe_or_a_device_is_not_waited_for() {
         cache: None,
         gate: "auto",
         known: None,
+        spool: std::env::temp_dir(),
     };
     let error = index_child::run(&request).await.unwrap_err().to_string();
     assert!(error.contains("evil.pack"), "{error}");

@@ -21,8 +21,9 @@ pub(super) async fn indexed(repository: PathBuf, commit: &str) -> Vec<String> {
         cache: None,
         gate: "auto",
         known: None,
+        spool: std::env::temp_dir(),
     };
-    let snapshot = index_child::run(&request).await.unwrap().unwrap();
+    let snapshot = sync_tests::facts::whole(index_child::run(&request).await.unwrap().unwrap());
     assert_eq!(snapshot.header.commit.as_deref(), Some(commit));
     snapshot.files.into_iter().map(|file| file.path).collect()
 }

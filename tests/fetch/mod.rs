@@ -1,7 +1,7 @@
 //! Repositories are fetched by a child, through the proxy, from a forge that these tests run: what works, and what a
 //! hostile address, server or repository can do.
 
-mod bombs;
+pub(crate) mod bombs;
 mod credentials;
 mod forge;
 mod hostile_addresses;
@@ -10,6 +10,7 @@ mod hostile_servers;
 mod mirrors;
 mod packs;
 mod sandbox;
+mod untouched;
 
 use std::path::{Path, PathBuf};
 

@@ -21,16 +21,20 @@ struct Seen {
     status: BTreeMap<String, String>,
     limits: String,
     environment: Vec<u8>,
+    niceness: i32,
 }
 
 fn look(process: &str) -> Option<Seen> {
     let folder = Path::new("/proc").join(process);
     let status = std::fs::read_to_string(folder.join("status")).ok()?;
+    let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
     let status = status.lines().filter_map(|line| line.split_once(':'));
     Some(Seen {
         status: status.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect(),
         limits: std::fs::read_to_string(folder.join("limits")).ok()?,
         environment: std::fs::read(folder.join("environ")).ok()?,
+        // The seventeenth behind the name, which may have spaces in it.
+        niceness: stat.rsplit_once(") ")?.1.split(' ').nth(16)?.parse().ok()?,
     })
 }
 
@@ -57,6 +61,7 @@ async fn an_index_and_its_parsers_have_no_environment_no_sockets_and_limits() {
         cache: None,
         gate: "auto",
         known: None,
+        spool: std::env::temp_dir(),
     };
     let looking = async {
         loop {
@@ -81,6 +86,7 @@ async fn an_index_and_its_parsers_have_no_environment_no_sockets_and_limits() {
         assert_eq!(seen.status["Seccomp"], "2", "no sockets");
         assert_eq!(seen.status["NoNewPrivs"], "1");
         assert!(seen.has_limit("Max core file size", 0));
+        assert!(seen.niceness >= 10, "who asks is served first");
     }
     let names: Vec<_> = index.environment.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
     assert!(names.iter().all(|name| name.is_empty() || name.starts_with("PWD=")), "{names:?}");

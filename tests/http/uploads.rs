@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sync_core::principal::Scope;
 use sync_core::rung::Rung;
-use sync_store::SnapshotFacts;
+use sync_tests::facts::SnapshotFacts;
 use sync_tests::service::{Reply, TestService, audit_log};
 use sync_tests::{TestDatabase, TwoOrganizations, facts, with_database};
 

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod fairness;
+mod growth;
 mod queue;
 mod reindex;
 mod sweep;

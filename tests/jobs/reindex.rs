@@ -1,6 +1,6 @@
 //! From a push to an index: real repositories, real children, a clock that stands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sync_core::clock::Clock as _;
 use sync_core::ids::{JobId, RepositoryId};
 use sync_server::jobs::AllJobs;
+use sync_server::jobs::caches::Caches;
 use sync_server::jobs::egress::{Egress, EgressPolicy};
 use sync_server::jobs::mirrors::Mirrors;
 use sync_server::jobs::place::{FOLDER, LocalSources, WorkerFolders};
@@ -44,11 +45,16 @@ pub(super) async fn remotes_in(folder: &Path) -> RemoteAccess {
     }
 }
 
+pub(super) fn caches_in(folder: &Path) -> Caches {
+    Caches::new(WorkerFolders::below(folder).unwrap().caches(), u64::MAX)
+}
+
 async fn jobs_in(folder: &Path, local: bool) -> Arc<AllJobs> {
     Arc::new(AllJobs {
         reindex: Reindex {
             executable: EXECUTABLE.into(),
-            folders: WorkerFolders::below(folder).unwrap(),
+            caches: caches_in(folder),
+            spool: folder.to_owned(),
             remotes: remotes_in(folder).await,
             local: LocalSources { allowed: local, ..LocalSources::default() },
             told: Arc::new(|_| {}),
@@ -90,6 +96,23 @@ impl<'a> Bench<'a> {
 
     async fn work_off(&self) -> Ended {
         self.worker.work_off(self.worker.take().await.unwrap().unwrap()).await
+    }
+
+    /// What lies on the worker's disk, but for what belongs to a mirror or a cache.
+    fn kept(&self) -> Vec<PathBuf> {
+        let (mut kept, mut folders) = (Vec::new(), vec![self.folder.path().to_owned()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                let depth = path.strip_prefix(self.folder.path()).unwrap().components().count();
+                if path.is_dir() && depth < 3 {
+                    folders.push(path.clone());
+                }
+                kept.push(path);
+            }
+        }
+        kept.sort();
+        kept
     }
 
     async fn current(&self, ref_name: &str) -> Option<Index> {
@@ -201,11 +224,13 @@ fn a_branch_costs_its_difference_and_is_kept_for_what_names_it() {
         repository.git(&["checkout", "-q", "-b", "feature"]);
         repository.git(&["checkout", "-q", "trunk"]);
         let (_bare, path) = repository.bare_clone();
+        // The head of a pull request is on no branch.
+        repository.git(&["push", "-q", path.to_str().unwrap(), &format!("{released}:refs/pull/7/head")]);
         let bench = Bench::of(&database.store, &format!("file://{}", path.display())).await;
         bench.settle(SourceSettings { tracked_refs: vec!["release/*".to_owned()], gate: Gate::Auto }).await;
         bench.index(None).await;
         let facts = count(database, "SELECT count(*) FROM sync.facts").await;
-        for ref_name in ["release/1", "feature"] {
+        for ref_name in ["release/1", "feature", "refs/pull/7/head"] {
             assert_eq!(bench.index(Some(ref_name)).await.0, Ended::Done);
             assert_eq!(bench.current(ref_name).await.unwrap().commit.as_ref(), Some(&released));
         }
@@ -218,6 +243,7 @@ fn a_branch_costs_its_difference_and_is_kept_for_what_names_it() {
             kept,
             [
                 ("feature", RefOrigin::Requested, Some(NOW + REQUESTED_FOR)),
+                ("refs/pull/7/head", RefOrigin::Requested, Some(NOW + REQUESTED_FOR)),
                 ("release/1", RefOrigin::Tracked, None),
                 ("trunk", RefOrigin::Default, None)
             ]
@@ -252,6 +278,33 @@ fn what_cannot_be_fetched_or_may_not_be_indexed_says_why_and_the_last_index_answ
         assert!(job.reason.unwrap().contains("could not be fetched"));
         assert_eq!(bench.registered().await.state, RepositoryState::Failed);
         assert_eq!(bench.current("trunk").await.unwrap().commit.as_ref(), Some(&first));
+    });
+}
+
+#[test]
+fn a_repository_that_is_too_large_says_so_leaves_nothing_on_the_disk_and_the_last_index_answers() {
+    with_database(async |database: &TestDatabase| {
+        let repository = shop();
+        let first = repository.commit();
+        let (_bare, path) = repository.bare_clone();
+        let bench = Bench::of(&database.store, &format!("file://{}", path.display())).await;
+        bench.index(None).await;
+        let before = bench.kept();
+        // Ten thousand million files in eleven trees.
+        let mut tree = repository.git(&["rev-parse", "HEAD^{tree}"]);
+        for _ in 0..10 {
+            let entries: String = (0..10).map(|n| format!("040000 tree {tree}\td{n}\n")).collect();
+            tree = repository.git_with_input(&["mktree"], &entries);
+        }
+        let commit = repository.git(&["commit-tree", "-p", "HEAD", "-m", "bomb", &tree]);
+        repository.git(&["push", "-q", path.to_str().unwrap(), &format!("{commit}:trunk")]);
+        let (ended, job) = bench.index(None).await;
+        assert_eq!((ended, job.state, job.attempts), (Ended::Buried, JobState::Dead, 1));
+        assert_eq!(job.result, Some(json!({"code": "too_large"})));
+        assert!(job.reason.unwrap().contains("too_large") && job.next_step.is_some());
+        assert_eq!(bench.registered().await.state, RepositoryState::Gated);
+        assert_eq!(bench.current("trunk").await.unwrap().commit.as_ref(), Some(&first));
+        assert_eq!(bench.kept(), before, "folders of a source and nothing else");
     });
 }
 
@@ -291,7 +344,7 @@ fn an_index_that_was_stored_meanwhile_is_not_replaced_by_an_older_fetch() {
         let mut upload = database.store.begin_write(&bench.source.principal).await.unwrap();
         let newer = facts::snapshot(&"b".repeat(40), vec![], vec![]);
         let now = bench.queue.clock.now();
-        upload.swap_index(bench.source.repository, "trunk", &newer, now).await.unwrap();
+        facts::swap(&mut upload, bench.source.repository, "trunk", &newer, now).await.unwrap();
         let worker = bench.worker.clone();
         let id = ticket.id;
         let running = tokio::spawn(async move { worker.work_off(ticket).await });

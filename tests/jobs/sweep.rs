@@ -17,6 +17,7 @@ use sync_tests::{NOW, TestDatabase, facts, with_database};
 use tempfile::TempDir;
 use time::Duration;
 
+use super::reindex::caches_in;
 use super::{Queue, Source};
 
 const EVERY: Duration = Duration::minutes(15);
@@ -73,7 +74,9 @@ impl<'a> World<'a> {
         let source = queue.one_source().await;
         let mut tx = database.store.begin_write(&source.principal).await.unwrap();
         tx.set_egress_consent(source.repository, Some("ada"), NOW).await.unwrap();
-        tx.swap_index(source.repository, "main", &facts::snapshot(&"a".repeat(40), vec![], vec![]), NOW).await.unwrap();
+        facts::swap(&mut tx, source.repository, "main", &facts::snapshot(&"a".repeat(40), vec![], vec![]), NOW)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         let (remote, folder) = (Arc::new(Remote::default()), tempfile::tempdir().unwrap());
         let sweep = Sweep {
@@ -83,6 +86,7 @@ impl<'a> World<'a> {
             local: LocalSources::default(),
             every: Some(EVERY),
             folders: WorkerFolders::below(folder.path()).unwrap(),
+            caches: caches_in(folder.path()),
         };
         Self { queue, remote, sweep, source, folder }
     }
@@ -189,7 +193,9 @@ fn a_renamed_default_branch_is_followed_and_tracked_branches_come_and_go() {
         for (name, origin) in
             [("release/0", RefOrigin::Tracked), ("pr", RefOrigin::Requested), ("ci", RefOrigin::Uploaded)]
         {
-            tx.swap_index(repository, name, &facts::snapshot(&"a".repeat(40), vec![], vec![]), NOW).await.unwrap();
+            facts::swap(&mut tx, repository, name, &facts::snapshot(&"a".repeat(40), vec![], vec![]), NOW)
+                .await
+                .unwrap();
             tx.keep_ref(repository, name, origin, None).await.unwrap();
         }
         tx.commit().await.unwrap();
@@ -220,9 +226,9 @@ fn refs_expire_jobs_are_forgotten_and_facts_that_are_shared_stay() {
         let client = || vec![facts::client("2025-05-28.basil")];
         let mut tx = database.store.begin_write(&world.source.principal).await.unwrap();
         let main = facts::snapshot(&"b".repeat(40), client(), vec![shared.clone()]);
-        tx.swap_index(repository, "main", &main, NOW).await.unwrap();
+        facts::swap(&mut tx, repository, "main", &main, NOW).await.unwrap();
         let branch = facts::snapshot(&"c".repeat(40), client(), vec![shared, own]);
-        tx.swap_index(repository, "feature", &branch, NOW).await.unwrap();
+        facts::swap(&mut tx, repository, "feature", &branch, NOW).await.unwrap();
         tx.keep_ref(repository, "feature", RefOrigin::Requested, Some(NOW + Duration::days(14))).await.unwrap();
         tx.commit().await.unwrap();
         let job = world.queue.push(&world.source).await;
@@ -252,17 +258,18 @@ fn what_another_worker_erased_goes_from_this_ones_disk_too() {
     with_database(async |database: &TestDatabase| {
         let world = World::of(database).await;
         let folders = WorkerFolders::below(world.folder.path()).unwrap();
+        let caches = caches_in(world.folder.path());
         let (organization, gone) = (world.source.principal.organization, RepositoryId::at(NOW));
         for (organization, repository) in
             [(organization, world.source.repository), (organization, gone), (OrganizationId::at(NOW), gone)]
         {
-            std::fs::create_dir_all(folders.cache(organization, repository)).unwrap();
+            std::fs::create_dir_all(caches.folder(organization, repository)).unwrap();
         }
         // What is no source's is left alone.
         let other = world.folder.path().join("caches/other");
         std::fs::create_dir_all(&other).unwrap();
         world.sweep.round().await;
-        assert!(folders.cache(organization, world.source.repository).exists() && other.exists());
+        assert!(caches.folder(organization, world.source.repository).exists() && other.exists());
         assert_eq!(folders.kept().len(), 1);
         assert_eq!(*world.remote.forgot.lock().unwrap(), [gone, gone]);
     });

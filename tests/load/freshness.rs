@@ -11,6 +11,7 @@ use sync_core::ids::{JobId, OrganizationId, RepositoryId};
 use sync_core::principal::Principal;
 use sync_server::clock::SystemClock;
 use sync_server::jobs::AllJobs;
+use sync_server::jobs::caches::Caches;
 use sync_server::jobs::egress::{Egress, EgressPolicy};
 use sync_server::jobs::mirrors::Mirrors;
 use sync_server::jobs::place::{LocalSources, WorkerFolders};
@@ -21,6 +22,7 @@ use sync_server::shutdown::Shutdown;
 use sync_store::{Gate, Job, JobCause, JobKind, NewJob, NewRepository, SourceSettings, Store};
 use sync_tests::{NOW, TestDatabase, with_database};
 
+use super::asking::load_average;
 use crate::ingest::repository::Repository;
 
 /// How often each is measured.
@@ -38,8 +40,7 @@ impl Bench {
     async fn start(database: &TestDatabase, slots: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let folders = WorkerFolders::below(folder.path()).unwrap();
-        let executable = std::env::var_os("SYNC_FIGURES_EXECUTABLE")
-            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_syncd-under-test")), PathBuf::from);
+        let executable = super::executable();
         let remotes = RemoteAccess {
             executable: executable.clone(),
             egress: Arc::new(Egress::start(EgressPolicy::default()).await.unwrap()),
@@ -48,7 +49,9 @@ impl Bench {
             last_fetch_will_do: false,
         };
         let local = LocalSources { allowed: true, ..LocalSources::default() };
-        let reindex = Reindex { executable, folders, remotes, local, told: Arc::new(|_| {}) };
+        let caches = Caches::new(folders.caches(), u64::MAX);
+        let spool = folders.spool();
+        let reindex = Reindex { executable, caches, spool, remotes, local, told: Arc::new(|_| {}) };
         let options = WorkerOptions { slots, listen: true, grace: Duration::from_mins(1) };
         let store = database.store.clone();
         let worker = Worker::new(store.clone(), Arc::new(SystemClock), Arc::new(AllJobs { reindex }), options);
@@ -110,10 +113,6 @@ impl Bench {
         self.shutdown.begin();
         self.working.await.unwrap();
     }
-}
-
-fn load_average() -> String {
-    std::fs::read_to_string("/proc/loadavg").unwrap_or_default().split(' ').take(1).collect()
 }
 
 fn git(folder: &Path, args: &[&str]) {

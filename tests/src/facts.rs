@@ -1,12 +1,27 @@
-//! Snapshots made by hand, with as little in them as a test needs.
+//! Snapshots made by hand, with as little in them as a test needs, and held whole, as nothing but tests does.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use sync_core::graph::{CallSite, Client, Context, EvidenceStep, FileFacts, Header, SNAPSHOT_FORMAT, Skipped, Symbol};
+use sync_core::ids::RepositoryId;
 use sync_core::operation::Operation;
 use sync_core::rung::Rung;
-use sync_ingest::snapshot::Writer;
-use sync_store::SnapshotFacts;
+use sync_ingest::snapshot::{Limits, Reader, Record, Writer};
+use sync_server::jobs::snapshot_file::SnapshotFile;
+use sync_store::{SnapshotLine, StoreError, Swap, Tx};
+use time::OffsetDateTime;
+use tokio::sync::mpsc;
+
+/// All of a snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotFacts {
+    /// Its first line.
+    pub header: Header,
+    /// Paths that were not read.
+    pub skipped: Vec<Skipped>,
+    /// Facts of each file, sorted by path.
+    pub files: Vec<FileFacts>,
+}
 
 /// A snapshot of a commit; files are sorted by path.
 pub fn snapshot(commit: &str, clients: Vec<Client>, mut files: Vec<FileFacts>) -> SnapshotFacts {
@@ -157,4 +172,46 @@ pub fn changed_bytes(snapshot: &SnapshotFacts, change: impl Fn(&mut Value)) -> V
         out.push(b'\n');
     }
     out
+}
+
+/// All that is in the file.
+///
+/// # Panics
+/// Where it is no sound snapshot.
+pub fn whole(spooled: SnapshotFile) -> SnapshotFacts {
+    let SnapshotFile { header, file } = spooled;
+    let mut snapshot = SnapshotFacts { header, skipped: Vec::new(), files: Vec::new() };
+    let mut reader = Reader::new(file, Limits::default()).unwrap_or_else(|error| panic!("{error}"));
+    while let Some(record) = reader.next_record().unwrap_or_else(|error| panic!("{error}")) {
+        match record {
+            Record::Skipped(skipped) => snapshot.skipped.push(skipped),
+            Record::File(facts) => snapshot.files.push(*facts),
+        }
+    }
+    snapshot
+}
+
+/// Makes the snapshot the current index of a ref, without its findings.
+///
+/// # Errors
+/// Whatever the store says.
+pub async fn swap(
+    tx: &mut Tx,
+    repository: RepositoryId,
+    ref_name: &str,
+    snapshot: &SnapshotFacts,
+    now: OffsetDateTime,
+) -> Result<Swap, StoreError> {
+    tx.swap_index(repository, ref_name, &snapshot.header, lines(snapshot), now).await
+}
+
+/// The lines of the snapshot, as whoever reads one hands them out, but checked by nobody: what tests plant may be longer than
+/// anything that is sent.
+pub fn lines(snapshot: &SnapshotFacts) -> mpsc::Receiver<Vec<SnapshotLine>> {
+    let skipped = snapshot.skipped.iter().cloned().map(SnapshotLine::Skipped);
+    let files = snapshot.files.iter().map(|facts| SnapshotLine::File { facts: Box::new(facts.clone()), bytes: 1 });
+    let (sender, coming) = mpsc::channel(1);
+    // It waits there until it is taken.
+    let _ = sender.try_send(skipped.chain(files).chain([SnapshotLine::End]).collect());
+    coming
 }

@@ -82,7 +82,7 @@ impl Canary {
             vec![facts::client(&format!("2025-05-28.{canary}"))],
             vec![facts::file(&format!("src/{canary}.ts"), vec![call])],
         );
-        let swap = tx.swap_index(repository, "main", &snapshot, NOW).await?;
+        let swap = facts::swap(&mut tx, repository, "main", &snapshot, NOW).await?;
         tx.commit().await?;
         Ok(Self { principal, repository, canary, swap })
     }

@@ -1,8 +1,8 @@
 //! Counts of call sites say what the call sites say, whatever made them.
 
 use sync_core::graph::{CallSite, Context};
-use sync_store::SnapshotFacts;
 use sync_tests::facts;
+use sync_tests::facts::SnapshotFacts;
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations, with_database};
 
 /// Rows of (file, vendor, rung, context, call sites, mapped), of every organization, from the counts and from the
@@ -22,7 +22,7 @@ async fn both_ways(database: &TestDatabase) -> [Vec<(i64, String, String, String
 async fn swap(database: &TestDatabase, who: &Canary, commit: u32) {
     let at = NOW + time::Duration::seconds(i64::from(commit));
     let mut tx = database.store.begin_write(&who.principal).await.unwrap();
-    tx.swap_index(who.repository, "trunk", &snapshot(commit), at).await.unwrap();
+    facts::swap(&mut tx, who.repository, "trunk", &snapshot(commit), at).await.unwrap();
     tx.commit().await.unwrap();
 }
 

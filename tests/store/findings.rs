@@ -148,7 +148,7 @@ fn findings_belong_to_one_ref_and_one_organization_and_are_replaced_whole() {
         let alpha = &two.alpha;
         let mut tx = database.store.begin_write(&alpha.principal).await.unwrap();
         let snapshot = facts::snapshot(&"c".repeat(40), vec![], vec![]);
-        let branch = tx.swap_index(alpha.repository, "branch", &snapshot, NOW).await.unwrap().index;
+        let branch = facts::swap(&mut tx, alpha.repository, "branch", &snapshot, NOW).await.unwrap().index;
         tx.replace_findings(&alpha.swap.index, &all(), &stripe(1), NOW).await.unwrap();
         tx.replace_findings(&branch, &all()[..1], &[], NOW).await.unwrap();
         tx.commit().await.unwrap();

@@ -3,7 +3,8 @@
 use sync_core::graph::{Context, FileFacts, Skipped};
 use sync_core::operation::Operation;
 use sync_core::rung::{BindingSource, Rung};
-use sync_store::{CallSiteFilter, PathState, SnapshotFacts, Store, StoreError, Swap};
+use sync_store::{CallSiteFilter, PathState, Store, StoreError, Swap};
+use sync_tests::facts::SnapshotFacts;
 use sync_tests::{Canary, NOW, TestDatabase, TwoOrganizations, facts, with_database};
 use time::Duration;
 
@@ -25,7 +26,7 @@ fn first() -> SnapshotFacts {
 
 async fn swap_at(store: &Store, who: &Canary, snapshot: &SnapshotFacts, seconds: i64) -> Swap {
     let mut tx = store.begin_write(&who.principal).await.unwrap();
-    let swap = tx.swap_index(who.repository, "trunk", snapshot, NOW + Duration::seconds(seconds)).await.unwrap();
+    let swap = facts::swap(&mut tx, who.repository, "trunk", snapshot, NOW + Duration::seconds(seconds)).await.unwrap();
     tx.commit().await.unwrap();
     swap
 }
@@ -288,7 +289,7 @@ fn a_reader_between_two_statements_sees_one_index() {
         let mut second = first();
         second.files = vec![facts::file("src/other.ts", vec![])];
         let mut writer = database.store.begin_write(&alpha.principal).await.unwrap();
-        let new = writer.swap_index(alpha.repository, "trunk", &second, NOW).await.unwrap().index;
+        let new = facts::swap(&mut writer, alpha.repository, "trunk", &second, NOW).await.unwrap().index;
         // Written, not committed: nobody sees it.
         let mut early = database.store.begin(&alpha.principal).await.unwrap();
         assert_eq!(early.current_index(alpha.repository, "trunk").await.unwrap(), Some(old.clone()));
@@ -375,7 +376,7 @@ fn what_may_not_be_stored_is_refused_and_changes_nothing() {
         assert_eq!(rows(database).await, before);
 
         let mut tx = database.store.begin(&alpha.principal).await.unwrap();
-        let error = tx.swap_index(alpha.repository, "trunk", &first(), NOW).await.unwrap_err();
+        let error = facts::swap(&mut tx, alpha.repository, "trunk", &first(), NOW).await.unwrap_err();
         assert!(matches!(error, StoreError::Bug(_)), "{error}");
     });
 }
@@ -428,7 +429,7 @@ fn the_database_itself_refuses_a_rung_that_nothing_established() {
 
 async fn refused(store: &Store, who: &Canary, snapshot: &SnapshotFacts) -> String {
     let mut tx = store.begin_write(&who.principal).await.unwrap();
-    match tx.swap_index(who.repository, "trunk", snapshot, NOW).await.unwrap_err() {
+    match facts::swap(&mut tx, who.repository, "trunk", snapshot, NOW).await.unwrap_err() {
         StoreError::Refused(why) => why,
         other => panic!("{other}"),
     }

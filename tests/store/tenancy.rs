@@ -151,7 +151,7 @@ fn what_the_principal_may_not_read_is_not_found() {
             NewRepository { id: other, name: "acme/web", provider: None, clone_url: None, default_branch: "main" };
         tx.register_repository(&new, NOW).await.unwrap();
         let snapshot = facts::snapshot(&"b".repeat(40), vec![], vec![facts::file(&path, vec![])]);
-        tx.swap_index(other, "main", &snapshot, NOW).await.unwrap();
+        facts::swap(&mut tx, other, "main", &snapshot, NOW).await.unwrap();
         let all: Vec<String> = names(&tx.visible_repositories(None, 50).await.unwrap());
         assert_eq!(all, ["acme/billing", "acme/web"]);
         assert_eq!(names(&tx.visible_repositories(Some("acme/billing"), 50).await.unwrap()), ["acme/web"]);

@@ -272,6 +272,11 @@ impl<'a> Reader<'a> {
         self.line
     }
 
+    /// How long the line read last is, in bytes, with its line feed.
+    pub const fn line_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The end line; there once [`Reader::next_record`] has returned `None`.
     pub const fn end(&self) -> Option<&End> {
         self.end.as_ref()

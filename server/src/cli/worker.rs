@@ -12,6 +12,7 @@ use crate::audit::maintain::{self, Maintainer};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::jobs::AllJobs;
+use crate::jobs::caches::Caches;
 use crate::jobs::egress::{Egress, EgressPolicy};
 use crate::jobs::mirrors::Mirrors;
 use crate::jobs::place::{LocalSources, WorkerFolders};
@@ -107,6 +108,7 @@ async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Re
             .map_err(|error| Failure::failed(error.to_string(), "check SYNC_SECRET_KEY"))?,
         last_fetch_will_do: false,
     };
+    let caches = Caches::new(folders.caches(), config.cache_quota());
     let local = LocalSources {
         allowed: config.local_sources,
         builtin: None,
@@ -119,8 +121,9 @@ async fn jobs(config: &Config, executable: PathBuf, clock: Arc<dyn Clock>) -> Re
         local: local.clone(),
         every: config.sweep_every(),
         folders: folders.clone(),
+        caches: caches.clone(),
     };
-    let reindex = Reindex { executable, folders, remotes, local, told: Arc::new(log) };
+    let reindex = Reindex { executable, caches, spool: folders.spool(), remotes, local, told: Arc::new(log) };
     let options =
         WorkerOptions { slots: config.worker_slots, listen: true, grace: Duration::from_secs(config.shutdown_grace_s) };
     Ok((Worker::new(store, clock, Arc::new(AllJobs { reindex }), options), sweep))

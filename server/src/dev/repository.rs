@@ -19,6 +19,7 @@ use super::source::Source;
 use super::{Start, fixture};
 use crate::config::Config;
 use crate::jobs::AllJobs;
+use crate::jobs::caches::Caches;
 use crate::jobs::egress::{Egress, EgressPolicy};
 use crate::jobs::mirrors::Mirrors;
 use crate::jobs::place::{FOLDER, HEAD, LocalSources, WorkerFolders};
@@ -70,6 +71,7 @@ impl Start<'_> {
             // Without a network, the last fetch still answers.
             last_fetch_will_do: true,
         };
+        let caches = Caches::new(folders.caches(), config.cache_quota());
         let local = LocalSources { allowed: true, builtin: Some(builtin), ..LocalSources::default() };
         let sweep = Sweep {
             store: store.clone(),
@@ -78,11 +80,13 @@ impl Start<'_> {
             local: local.clone(),
             every: config.sweep_every(),
             folders: folders.clone(),
+            caches: caches.clone(),
         };
         let progress = self.progress;
         let reindex = Reindex {
             executable: self.executable.clone(),
-            folders,
+            caches,
+            spool: folders.spool(),
             remotes,
             local,
             told: Arc::new(move |told| tell(progress, told)),
@@ -266,5 +270,9 @@ fn failed(job: Job) -> DevError {
     let what = job.reason.unwrap_or_else(|| "the job that indexes it was taken back".to_owned());
     let next = job.next_step.unwrap_or_else(|| "start again".to_owned());
     let code = job.result.as_ref().and_then(|result| result["code"].as_str());
-    if matches!(code, Some("gated" | "refused")) { DevError::refused(what, next) } else { DevError::failed(what, next) }
+    if matches!(code, Some("gated" | "too_large" | "refused")) {
+        DevError::refused(what, next)
+    } else {
+        DevError::failed(what, next)
+    }
 }

@@ -176,13 +176,19 @@ fn until_ended(id: u32) -> io::Result<()> {
     }
 }
 
-/// Has the kernel kill the child when the thread that starts it ends, however it ends.
+/// How much less than the service itself a child is given of a machine that is busy: who asks goes before who indexes.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "pre_exec runs between fork and exec; prctl is async-signal-safe")]
+const NICENESS: libc::c_int = 10;
+
+/// Has the kernel kill the child when the thread that starts it ends, however it ends, and serve it after others.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "pre_exec runs between fork and exec; prctl and setpriority are async-signal-safe")]
 fn die_with_parent(command: &mut Command) {
-    // SAFETY: the closure calls one async-signal-safe function and allocates nothing.
+    // SAFETY: the closure calls async-signal-safe functions and allocates nothing.
     unsafe {
         command.pre_exec(|| {
+            // One that is served later already stays so, which the kernel says as an error.
+            libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS);
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 {
                 Ok(())
             } else {

@@ -13,8 +13,8 @@ pub(super) async fn run(run: &Run, reindex: &Reindex) -> Result<(), Fault> {
         let reason = format!("what is kept of {} on disk could not be removed: {reason}", run.repository.name);
         Fault::Passing(Problem::new("disk", reason, "nothing: it is tried again"))
     };
-    let folders = reindex.folders.clone();
-    tokio::task::spawn_blocking(move || folders.erase_cache(organization, repository))
+    let caches = reindex.caches.clone();
+    tokio::task::spawn_blocking(move || caches.erase(organization, repository))
         .await
         .unwrap_or_else(|error| Err(std::io::Error::other(error)))
         .map_err(|error| disk(error.to_string()))?;

@@ -1,13 +1,14 @@
-//! `syncd index` as a child: source code is read in another process, and what comes back is believed line by line.
+//! `syncd index` as a child: source code is read in another process, and what comes back goes to the disk first.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sync_ingest::snapshot::{Limits, Reader, Record, SnapshotError};
-use sync_store::SnapshotFacts;
+use sync_ingest::snapshot::{Limits, SnapshotError};
 
 use super::child::{self, ChildError};
+use super::snapshot_file::SnapshotFile;
 
 /// Longest index, by the wall. The child has the same limit and says more when it is reached.
 const WALL: Duration = Duration::from_secs(310);
@@ -29,6 +30,8 @@ pub struct IndexRequest {
     pub gate: &'static str,
     /// The last index of it: where the next would be the same, none is made.
     pub known: Option<Known>,
+    /// Where its snapshot is kept, in a file without a name, until it is stored.
+    pub spool: PathBuf,
 }
 
 /// What an index was made of.
@@ -51,11 +54,19 @@ pub enum IndexChildError {
     /// The child wrote something that is no sound snapshot.
     #[error("the indexer wrote a snapshot that is refused: {0}")]
     Snapshot(#[from] SnapshotError),
+    /// The disk does not take it.
+    #[error("the snapshot cannot be written to {}: {reason}", folder.display())]
+    Disk {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
 }
 
-/// Runs the child and reads its snapshot; nothing where the known index is still that of the repository. Dropping the
-/// future kills the child.
-pub async fn run(request: &IndexRequest) -> Result<Option<SnapshotFacts>, IndexChildError> {
+/// Runs the child and gives its snapshot, of which the header was read; nothing where the known index is still that of the
+/// repository. Dropping the future kills the child.
+pub async fn run(request: &IndexRequest) -> Result<Option<SnapshotFile>, IndexChildError> {
     let mut command = child::command(&request.executable, "index");
     // The child bounds itself and leaves the network, as far as the system lets it.
     command.arg(&request.path).arg("--limits").args(["--gate", request.gate]);
@@ -71,22 +82,18 @@ pub async fn run(request: &IndexRequest) -> Result<Option<SnapshotFacts>, IndexC
     if let Some(ref_name) = &request.ref_name {
         command.arg(format!("--ref={ref_name}"));
     }
-    match child::run("the indexer", command, WALL, read_snapshot).await? {
+    let disk = |reason| IndexChildError::Disk { folder: request.spool.clone(), reason };
+    let spool = tempfile::tempfile_in(&request.spool).map_err(disk)?;
+    match child::run("the indexer", command, WALL, |out| spooled(out, spool)).await?.map_err(disk)? {
         Err(SnapshotError::Empty) if request.known.is_some() => Ok(None),
         snapshot => Ok(Some(snapshot?)),
     }
 }
 
-fn read_snapshot(from: impl Read) -> Result<SnapshotFacts, SnapshotError> {
-    let mut reader = Reader::new(from, Limits::default())?;
-    let mut snapshot = SnapshotFacts { header: reader.header().clone(), skipped: Vec::new(), files: Vec::new() };
-    while let Some(record) = reader.next_record()? {
-        match record {
-            Record::Skipped(skipped) => snapshot.skipped.push(skipped),
-            Record::File(facts) => snapshot.files.push(*facts),
-        }
-    }
-    Ok(snapshot)
+/// Takes what the child writes. More than a snapshot may have breaks it off, and what is there is then no whole snapshot.
+fn spooled(out: impl Read, mut spool: File) -> io::Result<Result<SnapshotFile, SnapshotError>> {
+    io::copy(&mut out.take(Limits::default().bytes), &mut spool)?;
+    Ok(SnapshotFile::open(spool))
 }
 
 #[cfg(test)]
@@ -94,11 +101,13 @@ mod tests {
     use super::super::child::tests::scripted;
     use super::*;
 
-    async fn run_script(script: &str, known: Option<Known>) -> Result<Option<SnapshotFacts>, IndexChildError> {
+    async fn run_script(script: &str, known: Option<Known>) -> Result<Option<SnapshotFile>, IndexChildError> {
         let folder = tempfile::tempdir().unwrap();
         let executable = scripted(&folder, script);
         let path = "/repository".into();
-        run(&IndexRequest { executable, path, rev: None, ref_name: None, cache: None, gate: "auto", known }).await
+        let spool = folder.path().to_owned();
+        run(&IndexRequest { executable, path, rev: None, ref_name: None, cache: None, gate: "auto", known, spool })
+            .await
     }
 
     #[tokio::test]
@@ -112,6 +121,6 @@ mod tests {
     async fn nothing_written_means_unchanged_only_where_something_is_known() {
         let known = Known { commit: "3f2a".into(), analyzer: "a/1".into(), catalog: "c".into() };
         let script = r#"case "$*" in *--known=3f2a,a/1,c*) exit 0;; esac; exit 1"#;
-        assert_eq!(run_script(script, Some(known)).await.unwrap(), None);
+        assert!(run_script(script, Some(known)).await.unwrap().is_none());
     }
 }

@@ -1,25 +1,18 @@
 //! The mirrors on a worker's disk: one folder a source, within a quota; what is lost costs time only.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use sync_core::ids::{OrganizationId, RepositoryId};
 use sync_ingest::git::{self, Held};
+
+use super::room;
 
 /// Where mirrors are and how much they may take.
 #[derive(Debug, Clone)]
 pub struct Mirrors {
     root: PathBuf,
     quota: u64,
-}
-
-/// A mirror as it lies on the disk.
-struct Found {
-    path: PathBuf,
-    bytes: u64,
-    used: SystemTime,
 }
 
 impl Mirrors {
@@ -41,26 +34,7 @@ impl Mirrors {
 
     /// Removes mirrors, the least recently used first, until the rest is within the quota. One that is used stays.
     pub fn make_room(&self) -> io::Result<()> {
-        let mut found = Vec::new();
-        for organization in folders(&self.root)? {
-            for path in folders(&organization)? {
-                let used =
-                    fs::metadata(path.join("lock")).and_then(|it| it.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-                found.push(Found { bytes: git::size_of(&path), path, used });
-            }
-        }
-        let mut total: u64 = found.iter().map(|one| one.bytes).sum();
-        found.sort_by_key(|one| one.used);
-        for Found { path, bytes, .. } in found {
-            if total <= self.quota {
-                break;
-            }
-            if git::remove(&path)? {
-                total -= bytes;
-                tracing::info!(mirror = %path.display(), bytes, "a mirror is removed to keep the quota");
-            }
-        }
-        Ok(())
+        room::make(&self.root, self.quota, "lock", git::remove)
     }
 
     /// Removes a source's mirror; whether it is gone. One that is used has to be asked for again.
@@ -69,17 +43,10 @@ impl Mirrors {
     }
 }
 
-fn folders(parent: &Path) -> io::Result<Vec<PathBuf>> {
-    match fs::read_dir(parent) {
-        Ok(entries) => Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::fs;
+    use std::time::{Duration, SystemTime};
 
     use time::OffsetDateTime;
 

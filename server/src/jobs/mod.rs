@@ -2,6 +2,7 @@
 //! findings follow.
 
 pub mod backoff;
+pub mod caches;
 pub mod child;
 pub mod egress;
 mod erase;
@@ -14,7 +15,9 @@ pub mod refresh_feed;
 pub mod refs;
 pub mod reindex;
 pub mod remote;
+mod room;
 pub mod run;
+pub mod snapshot_file;
 pub mod sweep;
 pub mod uploaded;
 pub mod worker;

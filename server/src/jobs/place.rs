@@ -90,9 +90,14 @@ impl WorkerFolders {
         Ok(Self(root.to_owned()))
     }
 
-    /// What is known of the files of a source, and of no other.
-    pub fn cache(&self, organization: OrganizationId, repository: RepositoryId) -> PathBuf {
-        self.0.join("caches").join(organization.to_string()).join(repository.to_string())
+    /// What is known of the files of each source.
+    pub fn caches(&self) -> PathBuf {
+        self.0.join("caches")
+    }
+
+    /// Where files without a name are made.
+    pub fn spool(&self) -> PathBuf {
+        self.0.clone()
     }
 
     /// Where all mirrors are.
@@ -103,20 +108,12 @@ impl WorkerFolders {
     /// The sources that something is kept of.
     pub fn kept(&self) -> BTreeSet<(OrganizationId, RepositoryId)> {
         let mut kept = BTreeSet::new();
-        for root in [self.0.join("caches"), self.mirrors()] {
+        for root in [self.caches(), self.mirrors()] {
             for (organization, folder) in named_folders::<OrganizationId>(&root) {
                 kept.extend(named_folders::<RepositoryId>(&folder).map(|(repository, _)| (organization, repository)));
             }
         }
         kept
-    }
-
-    /// Removes what is known of the files of a source.
-    pub fn erase_cache(&self, organization: OrganizationId, repository: RepositoryId) -> io::Result<()> {
-        match fs::remove_dir_all(self.cache(organization, repository)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
     }
 }
 

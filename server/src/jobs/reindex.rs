@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use sync_core::ids::RepositoryId;
-use sync_core::principal::Principal;
 use sync_ingest::git::{Held, RemoteUrl};
-use sync_store::{Gate, Index, RepositoryState, SnapshotFacts, Store, StoreError, Swap, Tx};
+use sync_store::{Gate, Index, RepositoryState, StoreError, Tx};
 use time::{Duration, OffsetDateTime};
 
+use super::caches::Caches;
 use super::child::ChildError;
 use super::index_child::{self, IndexChildError, IndexRequest, Known};
-use super::place::{self, HEAD, LocalSources, Place, WorkerFolders};
+use super::place::{HEAD, LocalSources, Place};
+use super::refs;
 use super::remote::RemoteAccess;
 use super::run::{Fault, Problem, Run};
-use super::{findings, refs};
+use super::snapshot_file::{SnapshotFault, SnapshotFile};
 
 /// How long a ref that somebody asked for is kept after it was last indexed.
 pub const REQUESTED_FOR: Duration = Duration::days(14);
@@ -28,8 +28,10 @@ const SLOW_TRIES: u32 = 3;
 pub struct Reindex {
     /// The executable that knows the command `index`.
     pub executable: PathBuf,
-    /// Where caches are kept.
-    pub folders: WorkerFolders,
+    /// What is known of the files of each source.
+    pub caches: Caches,
+    /// Where snapshots are kept, in files without a name, until they are stored.
+    pub spool: PathBuf,
     /// How remotes are reached, and where their mirrors are.
     pub remotes: RemoteAccess,
     /// What is allowed of sources on this machine.
@@ -91,9 +93,8 @@ impl Reindex {
         if brought.held.is_some() && snapshot.as_ref().is_some_and(is_damaged) {
             (brought, snapshot) = self.bring_and_read(run, &place, asked, &before, true).await?;
         }
-        if brought.held.take().is_some() {
-            self.remotes.make_room().await;
-        }
+        brought.held = None;
+        self.make_room().await;
         match (snapshot, &before.index) {
             (Some(snapshot), _) => self.store(run, asked, &before, &brought, snapshot).await,
             (None, Some(index)) => {
@@ -110,6 +111,15 @@ impl Reindex {
         }
     }
 
+    /// Removes what was not used for longest, where all takes more of the disk than it may.
+    async fn make_room(&self) {
+        let (mirrors, caches) = (self.remotes.mirrors.clone(), self.caches.clone());
+        let made = tokio::task::spawn_blocking(move || mirrors.make_room().and_then(|()| caches.make_room())).await;
+        if let Err(error) = made.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            tracing::warn!(%error, "mirrors and caches could not be kept within their quota");
+        }
+    }
+
     /// Brings the head of a ref here and has it read; nothing is read where it is as it was.
     async fn bring_and_read(
         &self,
@@ -118,7 +128,7 @@ impl Reindex {
         asked: &str,
         before: &Before,
         fresh: bool,
-    ) -> Result<(Brought, Option<SnapshotFacts>), Fault> {
+    ) -> Result<(Brought, Option<SnapshotFile>), Fault> {
         let brought = match place {
             Place::Folder(path) => {
                 let (rev, ref_name) = (named(asked), named(asked));
@@ -149,29 +159,29 @@ impl Reindex {
     }
 
     /// Has it read; nothing where it is as it was.
-    async fn read(&self, run: &Run, brought: &Brought, index: Option<&Index>) -> Result<Option<SnapshotFacts>, Fault> {
-        let cache = self.folders.cache(run.ticket.organization, run.repository.id);
-        place::make(&cache).map_err(|error| {
-            let reason = format!("the worker's folder {} cannot be used: {error}", cache.display());
-            Fault::Passing(Problem::new("disk", reason, "have the operator look at worker_data_dir"))
+    async fn read(&self, run: &Run, brought: &Brought, index: Option<&Index>) -> Result<Option<SnapshotFile>, Fault> {
+        let cache = self.caches.hold(run.ticket.organization, run.repository.id).map_err(|error| {
+            disk(format!("what is known of the files of {} cannot be kept: {error}", run.repository.name))
         })?;
         let request = IndexRequest {
             executable: self.executable.clone(),
             path: brought.path.clone(),
             rev: brought.rev.clone(),
             ref_name: brought.ref_name.clone(),
-            cache: Some(cache),
+            cache: Some(cache.folder.clone()),
             gate: run.repository.settings.gate.as_str(),
             known: index.and_then(known),
+            spool: self.spool.clone(),
         };
         index_child::run(&request).await.map_err(|error| match error {
             IndexChildError::Child(ChildError::Refused { what, next }) => {
-                Fault::Lasting(Problem::new("gated", what, next))
+                // The one word of the gate that says how large a repository may be.
+                let code = if what.ends_with("(too_large)") { "too_large" } else { "gated" };
+                Fault::Lasting(Problem::new(code, what, next))
             }
             IndexChildError::Child(error) => child_failed(run, "index_failed", error),
-            IndexChildError::Snapshot(_) => {
-                Fault::Passing(Problem::new("internal", error.to_string(), "this is a fault of Sync; report it"))
-            }
+            IndexChildError::Snapshot(_) => unsound(error.to_string()),
+            IndexChildError::Disk { .. } => disk(error.to_string()),
         })
     }
 
@@ -182,7 +192,7 @@ impl Reindex {
         asked: &str,
         before: &Before,
         brought: &Brought,
-        snapshot: SnapshotFacts,
+        snapshot: SnapshotFile,
     ) -> Result<(), Fault> {
         let ref_name =
             brought.ref_name.clone().or_else(|| snapshot.header.ref_name.clone()).unwrap_or_else(|| HEAD.to_owned());
@@ -199,7 +209,12 @@ impl Reindex {
                     "nothing: its head is looked at again",
                 )));
             }
-            let swap = swap_in(&mut tx, repository, &ref_name, &snapshot, now).await?;
+            let swap = snapshot.swap_in(&mut tx, repository, &ref_name, now).await.map_err(|fault| match fault {
+                SnapshotFault::Store(error) => error.into(),
+                SnapshotFault::Unsound(_) | SnapshotFault::Reader => {
+                    unsound(format!("what the indexer wrote could not be stored: {fault}"))
+                }
+            })?;
             let is_default = asked == HEAD || ref_name == run.repository.default_branch;
             if asked == HEAD && ref_name != run.repository.default_branch {
                 tx.set_default_branch(repository, &ref_name).await?;
@@ -222,38 +237,6 @@ impl Reindex {
         (self.told)(Told::Indexed(index));
         Ok(())
     }
-}
-
-/// Makes the snapshot the current index of the ref and its findings those of that index, in one transaction: a reader
-/// sees the old index with its findings or the new one with its own.
-pub async fn store_snapshot(
-    store: &Store,
-    principal: &Principal,
-    repository: RepositoryId,
-    ref_name: &str,
-    snapshot: &SnapshotFacts,
-    now: OffsetDateTime,
-) -> Result<Swap, StoreError> {
-    let mut tx = store.begin_write(principal).await?;
-    let swap = swap_in(&mut tx, repository, ref_name, snapshot, now).await?;
-    tx.set_repository_state(repository, RepositoryState::Indexed, None, now).await?;
-    tx.commit().await?;
-    Ok(swap)
-}
-
-/// The same in the caller's transaction, but for the repository's state.
-async fn swap_in(
-    tx: &mut Tx,
-    repository: RepositoryId,
-    ref_name: &str,
-    snapshot: &SnapshotFacts,
-    now: OffsetDateTime,
-) -> Result<Swap, StoreError> {
-    let swap = tx.swap_index(repository, ref_name, snapshot, now).await?;
-    if !swap.confirmed || findings::are_stale(tx, &swap.index).await? {
-        findings::replace(tx, &swap.index, now).await?;
-    }
-    Ok(swap)
 }
 
 /// Says that an index is still that of its ref's head: `indexed_at` moves, and an earlier refusal is over.
@@ -282,7 +265,7 @@ fn wants_fresh(run: &Run) -> bool {
 }
 
 /// Whether something of a mirror could not be read that must be there.
-fn is_damaged(snapshot: &SnapshotFacts) -> bool {
+fn is_damaged(snapshot: &SnapshotFile) -> bool {
     snapshot.header.partial_reasons.iter().any(|partial| partial.reason == "unreadable")
 }
 
@@ -295,6 +278,14 @@ fn named(asked: &str) -> Option<String> {
 fn known(index: &Index) -> Option<Known> {
     let commit = index.commit.clone().filter(|_| !index.partial)?;
     Some(Known { commit, analyzer: index.analyzer.clone(), catalog: index.catalog.clone() })
+}
+
+fn unsound(what: String) -> Fault {
+    Fault::Passing(Problem::new("internal", what, "this is a fault of Sync; report it"))
+}
+
+fn disk(what: String) -> Fault {
+    Fault::Passing(Problem::new("disk", what, "have the operator look at worker_data_dir"))
 }
 
 fn child_failed(run: &Run, code: &'static str, error: ChildError) -> Fault {

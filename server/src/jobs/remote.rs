@@ -83,16 +83,6 @@ impl RemoteAccess {
         Ok(Mirrored { repository: path, head, held: in_use, stale })
     }
 
-    /// Removes the mirrors that were not used for longest, where all take more room than they may.
-    pub(super) async fn make_room(&self) {
-        let mirrors = self.mirrors.clone();
-        match tokio::task::spawn_blocking(move || mirrors.make_room()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "mirrors could not be kept within their quota"),
-            Err(error) => tracing::warn!(%error, "mirrors could not be kept within their quota"),
-        }
-    }
-
     fn order<'a>(&'a self, url: &'a RemoteUrl, refs: &'a [String], credential: Option<Credential>) -> FetchOrder<'a> {
         FetchOrder { executable: &self.executable, url, refs, credential, limits: FetchLimits::default() }
     }

@@ -17,6 +17,7 @@ use sync_store::{
 };
 use time::{Duration, OffsetDateTime};
 
+use super::caches::Caches;
 use super::place::{HEAD, LocalSources, Place, WorkerFolders};
 use super::run::Fault;
 use crate::shutdown::Shutdown;
@@ -69,6 +70,8 @@ pub struct Sweep {
     pub every: Option<Duration>,
     /// What this worker keeps on its disk.
     pub folders: WorkerFolders,
+    /// What it knows of files.
+    pub caches: Caches,
 }
 
 impl Sweep {
@@ -127,7 +130,7 @@ impl Sweep {
     }
 
     async fn forget_folder(&self, organization: OrganizationId, repository: RepositoryId) {
-        let cache = self.folders.erase_cache(organization, repository);
+        let cache = self.caches.erase(organization, repository);
         match (cache, self.remotes.forget(organization, repository).await) {
             (Ok(()), Ok(true)) => {
                 tracing::info!(%organization, %repository, "what was kept of an erased source is removed");

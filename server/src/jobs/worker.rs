@@ -325,7 +325,8 @@ async fn note_state(tx: &mut Tx, run: &Run, problem: &Problem, now: OffsetDateTi
     if !is_of_default(&run.job, &run.repository) {
         return Ok(());
     }
-    let state = if problem.code == "gated" { RepositoryState::Gated } else { RepositoryState::Failed };
+    let state =
+        if matches!(problem.code, "gated" | "too_large") { RepositoryState::Gated } else { RepositoryState::Failed };
     tx.set_repository_state(run.repository.id, state, Some(&problem.reason), now).await
 }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::convert::small;
 use crate::error::StoreError;
-use crate::jobs::{CHANNEL, Job, JobKind, read_kind, said};
+use crate::jobs::{CHANNEL, Job, JobCause, JobKind, read_kind, said};
 use crate::pool::Store;
 use crate::tx::{SystemTx, Tx};
 
@@ -103,30 +103,45 @@ impl SystemTx {
         now: OffsetDateTime,
     ) -> Result<Option<Ticket>, StoreError> {
         sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(CLAIMING).execute(self.connection()).await?;
-        // Of each organization its next one, by an index, whatever waits behind it; of those the one whose turn it is. A
-        // ticket that was ended or merged at this moment is looked at again.
+        // Of each organization that has any, and of each urgency, the next one, each by a step down an index: whatever waits
+        // behind it or is not due yet. Of those the one whose turn it is. A ticket that was ended or merged at this moment is
+        // looked at again.
+        let mut urgencies = JobCause::ALL.map(JobCause::priority);
+        urgencies.sort_unstable();
         let mut row: Option<TicketColumns> = None;
         for _ in 0..CLAIM_TRIES {
             let next: Option<Uuid> = sqlx::query_scalar(
-                "SELECT best.id
-                 FROM routing.organizations o
-                 LEFT JOIN (SELECT organization_id, count(*) AS leases FROM routing.job_tickets
-                            WHERE state = 'leased' AND lease_until > $1 GROUP BY organization_id) held
-                     ON held.organization_id = o.id
-                 LEFT JOIN routing.job_turns served ON served.organization_id = o.id
+                "WITH RECURSIVE asking AS (
+                     (SELECT t.organization_id AS id FROM routing.job_tickets t ORDER BY t.organization_id LIMIT 1)
+                     UNION ALL
+                     SELECT (SELECT t.organization_id FROM routing.job_tickets t WHERE t.organization_id > asking.id
+                             ORDER BY t.organization_id LIMIT 1)
+                     FROM asking WHERE asking.id IS NOT NULL
+                 )
+                 SELECT best.id
+                 FROM asking
+                 CROSS JOIN LATERAL (SELECT FROM routing.organizations o
+                                     WHERE o.id = asking.id AND o.state = 'active' OFFSET 0) active
+                 CROSS JOIN unnest($2::smallint[]) AS urgency (priority)
                  CROSS JOIN LATERAL (
-                     SELECT t.id, t.priority, t.run_at FROM routing.job_tickets t
-                     WHERE t.organization_id = o.id AND t.run_at <= $1
+                     SELECT t.id, t.run_at FROM routing.job_tickets t
+                     WHERE t.organization_id = asking.id AND t.priority = urgency.priority AND t.run_at <= $1
                        AND CASE t.state
                                WHEN 'leased' THEN t.lease_until <= $1
                                ELSE NOT EXISTS (SELECT FROM routing.job_tickets running
                                                 WHERE running.serial_key = t.serial_key AND running.state = 'leased')
                            END
-                     ORDER BY t.priority, t.run_at, t.id LIMIT 1) best
-                 WHERE o.state = 'active'
-                 ORDER BY best.priority, coalesce(held.leases, 0), coalesce(served.turn, 0), best.run_at, best.id LIMIT 1",
+                     ORDER BY t.run_at, t.id LIMIT 1) best
+                 ORDER BY urgency.priority,
+                          (SELECT count(*) FROM routing.job_tickets held
+                           WHERE held.organization_id = asking.id AND held.state = 'leased' AND held.lease_until > $1),
+                          coalesce((SELECT served.turn FROM routing.job_turns served
+                                    WHERE served.organization_id = asking.id), 0),
+                          best.run_at, best.id
+                 LIMIT 1",
             )
             .bind(now)
+            .bind(&urgencies[..])
             .fetch_optional(self.connection())
             .await?;
             let Some(next) = next else { return Ok(None) };

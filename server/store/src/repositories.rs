@@ -325,9 +325,12 @@ impl Tx {
     /// The source whose remote has to be looked at soonest, if that is due: locked until the transaction ends, and passed
     /// over by others that look. Say with [`Tx::set_sweep_at`] when it is again.
     pub async fn source_to_sweep(&mut self, now: OffsetDateTime) -> Result<Option<Repository>, StoreError> {
+        // As the index has it; `coalesce` is not trusted by row security, which would then look at every source.
         sqlx::query_as(select_repository!(
-            "WHERE (r.sweep_at IS NULL OR r.sweep_at <= $1) AND r.clone_url IS NOT NULL AND r.state <> 'deleting'
-             ORDER BY r.sweep_at NULLS FIRST, r.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"
+            "WHERE CASE WHEN r.sweep_at IS NULL THEN '-infinity'::timestamptz ELSE r.sweep_at END <= $1
+               AND r.clone_url IS NOT NULL AND r.state <> 'deleting'
+             ORDER BY CASE WHEN r.sweep_at IS NULL THEN '-infinity'::timestamptz ELSE r.sweep_at END, r.id
+             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"
         ))
         .bind(now)
         .fetch_optional(self.connection())

@@ -2,6 +2,7 @@
 //!
 //! Bulk rows go through UNNEST and not through COPY, which is refused on a table under row security; a COPY into
 //! `pg_temp` and an INSERT … SELECT behind it would write every row twice and gain nothing at the size of a push.
+//! There is one way in, line by line: nobody holds all of a snapshot.
 
 mod columns;
 mod incoming;
@@ -17,17 +18,6 @@ use uuid::Uuid;
 use crate::error::StoreError;
 use crate::indexes::Index;
 use crate::tx::Tx;
-
-/// A validated snapshot.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SnapshotFacts {
-    /// Its first line.
-    pub header: Header,
-    /// Paths that were not read.
-    pub skipped: Vec<Skipped>,
-    /// Facts of each file, sorted by path.
-    pub files: Vec<FileFacts>,
-}
 
 /// What a swap did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +39,12 @@ pub enum SnapshotLine {
     /// A path that was not read.
     Skipped(Skipped),
     /// The facts of a file.
-    File(Box<FileFacts>),
+    File {
+        /// Them.
+        facts: Box<FileFacts>,
+        /// How long their line is: what is held of a snapshot is bounded by it.
+        bytes: usize,
+    },
     /// The end of a sound snapshot: one that breaks off has none, and is not stored.
     End,
 }
@@ -77,47 +72,29 @@ impl Tx {
             .ok_or_else(|| StoreError::NotFound(format!("repository {repository}")))
     }
 
-    /// Makes the snapshot the current index of the ref, writing only what differs by `facts_hash`. Refuses a call
-    /// site above `static`, and an index for which the organization's plan has no room. Needs [`crate::Store::begin_write`]; join and [`Tx::replace_findings`] in the same
-    /// transaction unless `confirmed`.
+    /// Makes the snapshot the current index of the ref, writing only what differs by `facts_hash`, as its lines come:
+    /// of those no more is held than the sender puts together and [`incoming::TEXT`]. Refuses a call site above `static`,
+    /// and an index for which the organization's plan has no room. Needs [`crate::Store::begin_write`]; join and
+    /// [`Tx::replace_findings`] in the same transaction unless `confirmed`.
     pub async fn swap_index(
         &mut self,
         repository: RepositoryId,
         ref_name: &str,
-        snapshot: &SnapshotFacts,
-        now: OffsetDateTime,
-    ) -> Result<Swap, StoreError> {
-        let mut incoming = self.begin_swap(repository, ref_name, &snapshot.header).await?;
-        for skipped in &snapshot.skipped {
-            incoming.skipped(self, skipped.clone()).await?;
-        }
-        for file in &snapshot.files {
-            incoming.file(self, file.clone()).await?;
-        }
-        incoming.end(self, now).await
-    }
-
-    /// [`Tx::swap_index`] for a snapshot of any size: its lines are written as they come, and no more than a few
-    /// megabytes of them are held.
-    pub async fn swap_index_from(
-        &mut self,
-        repository: RepositoryId,
-        ref_name: &str,
         header: &Header,
-        mut lines: mpsc::Receiver<SnapshotLine>,
+        mut lines: mpsc::Receiver<Vec<SnapshotLine>>,
         now: OffsetDateTime,
     ) -> Result<Swap, StoreError> {
         let mut incoming = self.begin_swap(repository, ref_name, header).await?;
-        loop {
-            match lines.recv().await {
-                Some(SnapshotLine::Skipped(skipped)) => incoming.skipped(self, skipped).await?,
-                Some(SnapshotLine::File(file)) => incoming.file(self, *file).await?,
-                Some(SnapshotLine::End) => return incoming.end(self, now).await,
-                None => {
-                    return Err(StoreError::Refused("the snapshot broke off; next: send it again".to_owned()));
+        while let Some(some) = lines.recv().await {
+            for line in some {
+                match line {
+                    SnapshotLine::Skipped(skipped) => incoming.skipped(self, skipped).await?,
+                    SnapshotLine::File { facts, bytes } => incoming.file(self, *facts, bytes).await?,
+                    SnapshotLine::End => return incoming.end(self, now).await,
                 }
             }
         }
+        Err(StoreError::Refused("the snapshot broke off; next: send it again".to_owned()))
     }
 
     /// Says that an index is still that of its ref's head: only `indexed_at` moves. [`StoreError::Conflict`] where

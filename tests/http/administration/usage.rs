@@ -61,7 +61,7 @@ fn use_is_counted_by_month_beside_what_the_plan_allows_and_limits_name_themselve
         let calls = vec![sync_tests::facts::call("one", 1), sync_tests::facts::call("two", 2)];
         let snapshot =
             sync_tests::facts::snapshot(&"c".repeat(40), vec![], vec![sync_tests::facts::file("src/a.ts", calls)]);
-        let over = tx.swap_index(both.alpha.repository, "main", &snapshot, NOW).await.unwrap_err();
+        let over = sync_tests::facts::swap(&mut tx, both.alpha.repository, "main", &snapshot, NOW).await.unwrap_err();
         assert!(matches!(&over, StoreError::OverLimit { limit: "call_sites", allowed: 1, .. }), "{over}");
         tx.commit().await.unwrap();
 

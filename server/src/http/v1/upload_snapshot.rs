@@ -20,6 +20,7 @@ use crate::audit::Failure as _;
 use crate::audit::ahead::Ahead;
 use crate::http::problem::Problem;
 use crate::http::spool::{Spooled, busy, spool};
+use crate::jobs::snapshot_file::SnapshotFault;
 use crate::jobs::uploaded::{self, UploadFault, Uploaded};
 use crate::sources::provider::not_registered;
 use crate::sources::register::check_ref;
@@ -170,19 +171,19 @@ fn problem(fault: UploadFault) -> Problem {
     let unsound =
         |next: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_snapshot", sentence(&what), next);
     match fault {
-        UploadFault::Unsound(error) => unsound(&sentence(error.next_step())),
+        UploadFault::Snapshot(SnapshotFault::Unsound(error)) => unsound(&sentence(error.next_step())),
         UploadFault::OtherCommit { .. } => unsound("Send it under the commit that its header names."),
         UploadFault::Older { .. } => Problem::conflict(
             "newer_indexed",
             sentence(&what),
             "Nothing has to be done; leave out committed_at to go back to the older commit on purpose.",
         ),
-        UploadFault::Store(StoreError::Refused(what)) => {
+        UploadFault::Snapshot(SnapshotFault::Store(StoreError::Refused(what))) => {
             let (what, next) = what.split_once("; next: ").unwrap_or((&what, "Write the snapshot anew"));
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_snapshot", sentence(what), sentence(next))
         }
-        UploadFault::Store(error) => error.into(),
-        UploadFault::Reader => Problem::internal(),
+        UploadFault::Snapshot(SnapshotFault::Store(error)) => error.into(),
+        UploadFault::Snapshot(SnapshotFault::Reader) => Problem::internal(),
     }
 }
 

@@ -15,12 +15,11 @@ use crate::error::StoreError;
 use crate::indexes::IndexCounts;
 use crate::tx::Tx;
 
-/// Files that go into one statement, at most.
+/// Files, or skipped paths, that go into one statement at most.
 const FILES: usize = 1000;
 
-/// About how much of files, as their symbols, edges and calls, goes into one statement: bounds what is held of a
-/// snapshot however large its lines are.
-const FACTS: usize = 200_000;
+/// How long the lines of the files may be, in bytes, that are held before they are written. One line more may be there.
+pub(super) const TEXT: usize = 2 << 20;
 
 /// What a path of the ref holds now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +40,8 @@ pub(super) struct Incoming<'h> {
     left: HashMap<String, Held>,
     ended: Vec<String>,
     files: Vec<FileFacts>,
-    facts: usize,
+    /// How long the lines of those files are.
+    text: usize,
     skipped: Vec<Skipped>,
     counts: IndexCounts,
     changed_files: u64,
@@ -71,7 +71,7 @@ impl Tx {
             left,
             ended: Vec::new(),
             files: Vec::new(),
-            facts: 0,
+            text: 0,
             skipped: Vec::new(),
             counts: IndexCounts::default(),
             changed_files: 0,
@@ -101,8 +101,8 @@ impl Incoming<'_> {
         if self.skipped.len() >= FILES { self.write(tx).await } else { Ok(()) }
     }
 
-    /// Takes the facts of a file.
-    pub(super) async fn file(&mut self, tx: &mut Tx, file: FileFacts) -> Result<(), StoreError> {
+    /// Takes the facts of a file, whose line was so long.
+    pub(super) async fn file(&mut self, tx: &mut Tx, file: FileFacts, bytes: usize) -> Result<(), StoreError> {
         storable_path(&file.path)?;
         storable_rungs(&file)?;
         let counts = &mut self.counts;
@@ -120,9 +120,9 @@ impl Incoming<'_> {
             None => {}
         }
         self.changed_files += 1;
-        self.facts += 1 + file.symbols.len() + file.edges.len() + file.unresolved.len() + file.call_sites.len();
+        self.text += bytes;
         self.files.push(file);
-        if self.files.len() >= FILES || self.facts >= FACTS { self.write(tx).await } else { Ok(()) }
+        if self.files.len() >= FILES || self.text >= TEXT { self.write(tx).await } else { Ok(()) }
     }
 
     /// Ends the swap: what did not come is gone, and the ref points at the new index, or where nothing differs at the one
@@ -159,9 +159,9 @@ impl Incoming<'_> {
     async fn write(&mut self, tx: &mut Tx) -> Result<(), StoreError> {
         let (key, seq) = (self.locked.key, self.seq());
         tx.end_paths(key, seq, &mem::take(&mut self.ended)).await?;
-        tx.write_files(self.repository, key, seq, &mem::take(&mut self.files)).await?;
+        tx.write_files(self.repository, key, seq, mem::take(&mut self.files)).await?;
         tx.write_skipped(key, seq, &mem::take(&mut self.skipped)).await?;
-        self.facts = 0;
+        self.text = 0;
         Ok(())
     }
 

@@ -16,6 +16,14 @@ use crate::facts::encode;
 use crate::indexes::IndexCounts;
 use crate::tx::Tx;
 
+/// A file that differs from what the ref holds.
+struct Differing {
+    facts: FileFacts,
+    hash: Vec<u8>,
+    /// Whether no ref and no kept commit of the repository has these facts.
+    is_new: bool,
+}
+
 impl Tx {
     /// Makes the ref where it is new, and reads it. The repository is locked, so nobody else moves it.
     pub(super) async fn lock_ref(&mut self, repository: RepositoryId, name: &str) -> Result<LockedRef, StoreError> {
@@ -74,20 +82,27 @@ impl Tx {
         repository: RepositoryId,
         ref_key: i64,
         seq: i64,
-        files: &[FileFacts],
+        files: Vec<FileFacts>,
     ) -> Result<(), StoreError> {
         if files.is_empty() {
             return Ok(());
         }
         let hashes = files.iter().map(facts_hash).collect::<Result<Vec<_>, _>>()?;
         let mut keys = self.keys_of_facts(repository, &hashes).await?;
-        let new: Vec<(&FileFacts, &Vec<u8>)> =
-            files.iter().zip(&hashes).filter(|(_, hash)| !keys.contains_key(*hash)).collect();
-        let inserted = self.write_facts(repository, &new).await?;
-        self.write_call_sites(&new, &inserted).await?;
-        self.write_call_counts(&new, &inserted).await?;
-        keys.extend(inserted);
-        self.write_paths(ref_key, seq, files, &hashes, &keys).await
+        let files: Vec<Differing> = files
+            .into_iter()
+            .zip(hashes)
+            .map(|(facts, hash)| Differing { is_new: !keys.contains_key(&hash), facts, hash })
+            .collect();
+        let (files, bodies) = encoded(files).await?;
+        let new: Vec<&Differing> = files.iter().filter(|file| file.is_new).collect();
+        if !new.is_empty() {
+            let inserted = self.write_facts(repository, &new, bodies).await?;
+            self.write_call_sites(&new, &inserted).await?;
+            self.write_call_counts(&new, &inserted).await?;
+            keys.extend(inserted);
+        }
+        self.write_paths(ref_key, seq, &files, &keys).await
     }
 
     async fn keys_of_facts(
@@ -108,31 +123,26 @@ impl Tx {
     async fn write_facts(
         &mut self,
         repository: RepositoryId,
-        new: &[(&FileFacts, &Vec<u8>)],
+        new: &[&Differing],
+        bodies: Vec<Vec<u8>>,
     ) -> Result<HashMap<Vec<u8>, i64>, StoreError> {
-        let hashes: Vec<&[u8]> = new.iter().map(|(_, hash)| &hash[..]).collect();
-        let bodies = new.iter().map(|(file, _)| encode(file)).collect::<Result<Vec<_>, _>>()?;
         let rows: Vec<(Vec<u8>, i64)> = sqlx::query_as(
             "INSERT INTO sync.facts (repository_id, facts_hash, body)
              SELECT $1, u.facts_hash, u.body FROM unnest($2::bytea[], $3::bytea[]) AS u (facts_hash, body)
              RETURNING facts_hash, file_key",
         )
         .bind(repository.uuid())
-        .bind(hashes)
+        .bind(new.iter().map(|file| &file.hash[..]).collect::<Vec<_>>())
         .bind(bodies)
         .fetch_all(self.connection())
         .await?;
         Ok(rows.into_iter().collect())
     }
 
-    async fn write_call_sites(
-        &mut self,
-        new: &[(&FileFacts, &Vec<u8>)],
-        keys: &HashMap<Vec<u8>, i64>,
-    ) -> Result<(), StoreError> {
+    async fn write_call_sites(&mut self, new: &[&Differing], keys: &HashMap<Vec<u8>, i64>) -> Result<(), StoreError> {
         let mut columns = CallSiteArrays::default();
-        for (file, hash) in new {
-            columns.add(key_of(keys, hash)?, file);
+        for file in new {
+            columns.add(key_of(keys, &file.hash)?, &file.facts);
         }
         sqlx::query(
             "INSERT INTO sync.call_sites
@@ -159,14 +169,10 @@ impl Tx {
         Ok(())
     }
 
-    async fn write_call_counts(
-        &mut self,
-        new: &[(&FileFacts, &Vec<u8>)],
-        keys: &HashMap<Vec<u8>, i64>,
-    ) -> Result<(), StoreError> {
+    async fn write_call_counts(&mut self, new: &[&Differing], keys: &HashMap<Vec<u8>, i64>) -> Result<(), StoreError> {
         let mut columns = CallCountArrays::default();
-        for (file, hash) in new {
-            columns.add(key_of(keys, hash)?, file);
+        for file in new {
+            columns.add(key_of(keys, &file.hash)?, &file.facts);
         }
         sqlx::query(
             "INSERT INTO sync.call_counts (file_key, ordinal, vendor, binding_source, context, call_sites, mapped)
@@ -189,11 +195,10 @@ impl Tx {
         &mut self,
         ref_key: i64,
         seq: i64,
-        files: &[FileFacts],
-        hashes: &[Vec<u8>],
+        files: &[Differing],
         keys: &HashMap<Vec<u8>, i64>,
     ) -> Result<(), StoreError> {
-        let file_keys = hashes.iter().map(|hash| key_of(keys, hash)).collect::<Result<Vec<_>, _>>()?;
+        let file_keys = files.iter().map(|file| key_of(keys, &file.hash)).collect::<Result<Vec<_>, _>>()?;
         sqlx::query(
             "INSERT INTO sync.ref_paths
                  (ref_key, from_seq, path, file_key, facts_hash, language, bytes, lines, call_sites)
@@ -202,13 +207,13 @@ impl Tx {
         )
         .bind(ref_key)
         .bind(seq)
-        .bind(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>())
+        .bind(files.iter().map(|file| file.facts.path.as_str()).collect::<Vec<_>>())
         .bind(file_keys)
-        .bind(hashes)
-        .bind(files.iter().map(|file| text(&file.language).into_owned()).collect::<Vec<_>>())
-        .bind(files.iter().map(|file| stored_count(file.bytes)).collect::<Vec<_>>())
-        .bind(files.iter().map(|file| stored(file.lines)).collect::<Vec<_>>())
-        .bind(files.iter().map(|file| length(file.call_sites.len())).collect::<Vec<_>>())
+        .bind(files.iter().map(|file| &file.hash[..]).collect::<Vec<_>>())
+        .bind(files.iter().map(|file| text(&file.facts.language).into_owned()).collect::<Vec<_>>())
+        .bind(files.iter().map(|file| stored_count(file.facts.bytes)).collect::<Vec<_>>())
+        .bind(files.iter().map(|file| stored(file.facts.lines)).collect::<Vec<_>>())
+        .bind(files.iter().map(|file| length(file.facts.call_sites.len())).collect::<Vec<_>>())
         .execute(self.connection())
         .await?;
         Ok(())
@@ -331,6 +336,17 @@ fn without_files(reasons: &[PartialReason]) -> Vec<PartialReason> {
         limit: None,
     };
     reasons.iter().map(short).collect()
+}
+
+/// The files, and what is stored of those that are new. Compressing takes longer than anything that answers may wait for a
+/// thread.
+async fn encoded(files: Vec<Differing>) -> Result<(Vec<Differing>, Vec<Vec<u8>>), StoreError> {
+    let encoding = tokio::task::spawn_blocking(move || {
+        let bodies = files.iter().filter(|file| file.is_new).map(|file| encode(&file.facts)).collect::<Result<_, _>>();
+        (files, bodies)
+    });
+    let (files, bodies) = encoding.await.map_err(|error| StoreError::Bug(format!("facts of files: {error}")))?;
+    Ok((files, bodies?))
 }
 
 fn facts_hash(file: &FileFacts) -> Result<Vec<u8>, StoreError> {
