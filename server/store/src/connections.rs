@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, PgPool, Postgres};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgPool, Postgres};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// A connection that nobody used for so long goes back to the pool, which asks whether it lives: the database may have
-/// been started anew meanwhile.
+/// A connection that nobody used for so long is asked whether it lives: the database may have been started anew meanwhile.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// As many connections as transactions may be open at once.
@@ -47,9 +46,16 @@ impl Connections {
     pub(crate) async fn begin(&self, text: &str) -> Result<Held, sqlx::Error> {
         let place = tokio::time::timeout(self.patience, self.places.clone().acquire_owned()).await;
         let place = place.map_err(|_elapsed| sqlx::Error::PoolTimedOut)?.map_err(|_closed| sqlx::Error::PoolClosed)?;
-        let connection = match self.spare.take() {
-            Some(connection) => connection,
-            None => self.pool.acquire().await?,
+        let connection = loop {
+            match self.spare.take() {
+                Some((connection, at)) if at.elapsed() < FRESH => break connection,
+                Some((mut connection, _)) => {
+                    if connection.ping().await.is_ok() {
+                        break connection;
+                    }
+                }
+                None => break self.pool.acquire().await?,
+            }
         };
         let mut held = Held { connection, spare: self.spare.clone(), _place: place };
         held.connection.execute(AssertSqlSafe(text.to_owned())).await?;
@@ -65,16 +71,9 @@ impl Connections {
 }
 
 impl Spare {
-    /// One that was used lately. Those that were not are let go.
-    fn take(&self) -> Option<PoolConnection<Postgres>> {
-        let mut spare = self.lock();
-        let (connection, at) = spare.as_mut()?.pop()?;
-        if at.elapsed() < FRESH {
-            return Some(connection);
-        }
-        // It was the one that was used last.
-        spare.as_mut()?.clear();
-        None
+    /// The one that was used last, and when.
+    fn take(&self) -> Option<(PoolConnection<Postgres>, Instant)> {
+        self.lock().as_mut()?.pop()
     }
 
     fn keep(&self, connection: PoolConnection<Postgres>) {
