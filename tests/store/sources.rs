@@ -23,7 +23,8 @@ fn no_statement_asks_the_database_what_time_it_is() {
     collect(&root.join("server/store/src"), &mut files);
     assert!(files.len() > 20, "{files:?}");
     for file in files {
-        let text = fs::read_to_string(&file).unwrap().to_lowercase();
+        // How long ago something was is no question to the database.
+        let text = fs::read_to_string(&file).unwrap().to_lowercase().replace("instant::now()", "");
         for clock in CLOCKS {
             assert!(!text.contains(clock), "{} says {clock}", file.display());
         }
