@@ -33,6 +33,9 @@ const MAX_ANSWER: usize = 64 << 10;
 
 const ZSTD: &str = "application/zstd";
 
+/// The service's word where a commit that was made later is indexed.
+const NEWER_INDEXED: &str = "newer_indexed";
+
 /// What to send, and where.
 pub struct Upload<'a> {
     /// The snapshot, plain or compressed.
@@ -90,6 +93,8 @@ pub enum UploadError {
     Refused {
         /// How.
         status: StatusCode,
+        /// The service's word for it.
+        code: Option<String>,
         /// What it says happened.
         detail: String,
         /// What it says to do.
@@ -123,8 +128,17 @@ impl UploadError {
     }
 }
 
-/// Sends it, again where that may help; gives the service's answer. `told` hears of each try that failed in passing.
-pub async fn upload(upload: &Upload<'_>, told: impl Fn(&UploadError, Duration)) -> Result<String, UploadError> {
+/// What became of an upload.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Uploaded {
+    /// It is stored, or was: the service's answer.
+    Stored(String),
+    /// A commit that was made later is there already, which is as good: runs of CI end in any order. The service's words.
+    Newer(String),
+}
+
+/// Sends it, again where that may help. `told` hears of each try that failed in passing.
+pub async fn upload(upload: &Upload<'_>, told: impl Fn(&UploadError, Duration)) -> Result<Uploaded, UploadError> {
     if !is_private(upload.url) {
         return Err(UploadError::Insecure(upload.url.clone()));
     }
@@ -140,7 +154,10 @@ pub async fn upload(upload: &Upload<'_>, told: impl Fn(&UploadError, Duration)) 
     let mut pauses = PAUSES.into_iter();
     loop {
         let (error, asked) = match send(&client, &address, &authorization, &packed).await {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => return Ok(Uploaded::Stored(answer)),
+            Err((UploadError::Refused { code: Some(code), detail, .. }, _)) if code == NEWER_INDEXED => {
+                return Ok(Uploaded::Newer(detail));
+            }
             Err(failed) => failed,
         };
         let Some(pause) = pauses.next().filter(|_| error.passes()) else { return Err(error) };
@@ -243,17 +260,25 @@ async fn text(mut response: Response) -> String {
 /// What of a problem (RFC 9457) is told.
 #[derive(Deserialize)]
 struct Problem {
+    code: Option<String>,
     detail: String,
     next_step: Option<String>,
 }
 
 fn refused(status: StatusCode, text: &str) -> UploadError {
-    let problem =
-        serde_json::from_str(text).unwrap_or_else(|_| Problem { detail: shown(text.trim(), 200), next_step: None });
+    let problem = serde_json::from_str(text).unwrap_or_else(|_| Problem {
+        code: None,
+        detail: shown(text.trim(), 200),
+        next_step: None,
+    });
     UploadError::Refused {
         status,
-        detail: problem.detail,
-        next_step: problem.next_step.unwrap_or_else(|| "check --url: Sync answers in another form".to_owned()),
+        code: problem.code,
+        detail: problem.detail.trim_end_matches('.').to_owned(),
+        next_step: problem
+            .next_step
+            .map(|next| next.trim_end_matches('.').to_owned())
+            .unwrap_or_else(|| "check --url: Sync answers in another form".to_owned()),
     }
 }
 
@@ -298,6 +323,6 @@ mod tests {
         let text = r#"{"detail": "Line 3 is none.", "next_step": "Write it again."}"#;
         let error = refused(StatusCode::UNPROCESSABLE_ENTITY, text);
         assert!(!error.passes());
-        assert_eq!((error.to_string().contains("Line 3 is none."), error.next_step()), (true, "Write it again."));
+        assert_eq!((error.to_string().contains("Line 3 is none"), error.next_step()), (true, "Write it again"));
     }
 }

@@ -13,8 +13,10 @@ use crate::answers::{Answers, InProcess};
 use crate::audit::Auditor;
 use crate::audit::refusals::Refusals;
 use crate::config::{Config, ConfigError};
+use crate::gates::Gates;
 use crate::http::limits::Limits;
 use crate::http::names::Names;
+use crate::http::uploads::Uploads;
 use crate::identity::Authenticator;
 use crate::identity::advertised::Advertised;
 use crate::identity::issuers::Issuers;
@@ -22,7 +24,8 @@ use crate::identity::plans::Plans;
 use crate::keys::Keys;
 use crate::secrets::KeyRing;
 use crate::usage::Usage;
-use crate::webhooks::gates::Gates;
+use crate::webhooks::EndpointAddress;
+use crate::webhooks::large::Large;
 use crate::webhooks::tally::Tally;
 
 /// The service, ready to be served.
@@ -56,7 +59,11 @@ pub struct App {
     /// Deliveries of forges.
     pub deliveries: Tally,
     /// Whose turn it is at each of their endpoints.
-    pub gates: Gates,
+    pub gates: Gates<EndpointAddress>,
+    /// Their large ones.
+    pub large: Large,
+    /// Snapshots that are being received and stored.
+    pub uploads: Uploads,
     /// What each organization's plan allows.
     pub plans: Plans,
     /// How much each organization uses.
@@ -114,6 +121,8 @@ impl App {
             limits: Limits::new(clock.clone(), config.quotas()),
             deliveries: Tally::new(clock.clone()),
             gates: Gates::default(),
+            large: Large::default(),
+            uploads: Uploads::default(),
             plans: Plans::new(store.clone(), clock.clone()),
             usage: Usage::new(clock.clone()),
             work: TaskTracker::new(),

@@ -249,7 +249,9 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Token(command) => runtime()?.block_on(admin::token(&command, &load()?))?,
         Command::Issuer(command) => runtime()?.block_on(admin::issuer(&command, &load()?))?,
         Command::Source(command) => runtime()?.block_on(admin::source(&command, &load()?))?,
-        Command::Trigger(command) => runtime()?.block_on(trigger::run(&command, std::env::var("SYNC_TOKEN").ok()))?,
+        Command::Trigger(command) => {
+            runtime()?.block_on(trigger::run(&command, std::env::var("SYNC_TOKEN").ok(), load()?.listen))?;
+        }
         Command::Audit(command) => return runtime()?.block_on(audit::run(&command, &load()?)),
         Command::Config(ConfigCommand::Print { reference: true }) => say(REFERENCE.trim_end())?,
         Command::Config(ConfigCommand::Print { reference: false }) => say(&Config::print(file, environment)?)?,

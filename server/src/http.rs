@@ -13,6 +13,7 @@ pub mod problem;
 pub mod request_id;
 pub mod router;
 pub mod spool;
+pub mod uploads;
 pub mod v1;
 pub mod well_known;
 

@@ -12,6 +12,7 @@ pub mod config;
 pub mod dev;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+pub mod gates;
 pub mod http;
 pub mod identity;
 pub mod jobs;

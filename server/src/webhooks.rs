@@ -7,7 +7,7 @@
 
 pub mod act;
 pub mod event;
-pub mod gates;
+pub mod large;
 pub mod receive;
 pub mod sample;
 pub mod setup;
@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 /// The last part of an endpoint's address: whose it is, so that it is looked up inside that organization's row security,
 /// and which.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EndpointAddress {
     /// Whose.
     pub organization: OrganizationId,

@@ -6,9 +6,15 @@ use std::process::{Command, Output};
 use nix::sys::signal::Signal;
 
 use super::{Dev, EXECUTABLE, command, data_folder};
+use crate::ingest::repository::Repository;
 
 /// A command with `--dev`, in a shell whose environment names another database and another key.
 fn attached(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    attached_with(folder, arguments, "")
+}
+
+/// The same with a token.
+fn attached_with(folder: &Path, arguments: &[&str], token: &str) -> (Option<i32>, String, String) {
     let mut dev = std::ffi::OsString::from("--dev=");
     dev.push(folder);
     let Output { status, stdout, stderr } = Command::new(EXECUTABLE)
@@ -17,6 +23,7 @@ fn attached(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) 
         .env_clear()
         .env("SYNC_DATABASE_URL", "postgres://nobody@localhost/elsewhere?host=/nowhere")
         .env("SYNC_SEAL_KEY_FILE", "/nowhere/at/all")
+        .env("SYNC_TOKEN", token)
         .output()
         .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -64,4 +71,32 @@ fn commands_find_the_database_and_the_keys_of_what_runs() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("the database that SYNC_OWNER_DATABASE_URL names cannot be used"), "{said}");
     assert!(!said.contains("the database answers"), "{said}");
+}
+
+#[test]
+fn a_repository_of_this_machine_is_registered_and_a_push_of_it_arrives() {
+    let repository = Repository::with(&[("a.ts", "export const a = 1;\n")]);
+    repository.commit();
+    let address = format!("file://{}", repository.path().display());
+    let folder = data_folder();
+    let dev = Dev::start(folder.path(), &[]);
+    // Which organization there is to work on is known, and where the server listens.
+    let add = ["source", "add", &address, "--consent-egress", "--name", "acme/local"];
+    let (code, added, said) = attached(folder.path(), &add);
+    assert!(code == Some(0) && added.contains("\tacme/local\t"), "{added} {said}");
+    let (code, listed, said) = attached(folder.path(), &["source", "list"]);
+    assert!(code == Some(0) && listed.lines().count() == 2, "{listed} {said}");
+    let push = ["trigger", "push", "--source", "acme/local"];
+    let (code, told, said) = attached_with(folder.path(), &push, dev.text("token"));
+    assert_eq!(code, Some(0), "{told} {said}");
+    assert!(told.contains("answer   queued") && told.contains(" is done"), "{told}");
+    assert!(told.contains(&format!("webhook  {}/webhooks/github/", dev.text("api_url"))), "{told}");
+
+    let (code, told, said) = attached_with(folder.path(), &push, dev.text("token"));
+    assert!(code == Some(1) && said.contains("--rotate") && said.contains("--secret-file"), "{told} {said}");
+    assert_eq!(dev.patch("/v1/sources/acme%2Flocal", &serde_json::json!({ "gate": "off" })), 200);
+    let (code, told, said) =
+        attached_with(folder.path(), &["trigger", "push", "--source", "acme/local", "--rotate"], dev.text("token"));
+    assert!(code == Some(3) && said.contains("gate") && !told.contains("secret"), "{told} {said}");
+    dev.end(Signal::SIGTERM);
 }

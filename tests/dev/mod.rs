@@ -81,6 +81,15 @@ impl Dev {
         result.clone()
     }
 
+    /// Changes something of `/v1`; the status comes back.
+    fn patch(&self, path: &str, body: &Value) -> u16 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let request = reqwest::Client::new().patch(format!("{}{path}", self.text("api_url")));
+            request.bearer_auth(self.text("token")).json(body).send().await.unwrap().status().as_u16()
+        })
+    }
+
     /// What is at risk, over all pages.
     fn at_risk(&self) -> Vec<Value> {
         let mut findings = Vec::new();

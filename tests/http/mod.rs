@@ -19,4 +19,6 @@ mod matrix;
 mod rest;
 mod sources;
 mod surface;
+mod upload_command;
 mod uploads;
+mod uploads_at_once;

@@ -211,7 +211,7 @@ fn a_refresh_is_one_job_a_ref_and_says_why_there_is_none() {
         let desk = desk(&service, &both.alpha.principal).await;
         let path = desk.registered("https://github.com/acme/followed").await;
         let refresh = format!("{path}/refresh");
-        let first = desk.send("POST", &refresh, json!({})).await;
+        let first = desk.send("POST", &refresh, Value::Null).await;
         assert_eq!(first.status, 202, "{first:?}");
         assert_eq!(
             (&first.json()["cause"], &first.json()["requests"]),

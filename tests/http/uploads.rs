@@ -140,6 +140,12 @@ fn what_is_wrong_is_named_by_its_line_and_nothing_of_it_is_stored() {
         assert_eq!(ci.send(C1, "?ref=odd", &odd).await.status, 201);
         let form = ci.put(C2, "", "text/plain", whole.clone()).await;
         assert_eq!(code(&form), (415, "unsupported_media_type".to_owned()));
+        let packed = service.client.put(format!("{}/v1/sources/{}/snapshots/{C2}", service.url, ci.source));
+        let packed = packed.bearer_auth(&ci.token).header("content-type", "application/x-ndjson");
+        let packed = Reply::of(packed.header("content-encoding", "gzip").body(whole.clone())).await;
+        assert_eq!(code(&packed), (415, "unsupported_media_type".to_owned()));
+        assert_eq!(packed.header("accept-encoding"), "identity");
+        assert!(packed.text.contains("`gzip`") && packed.text.contains("application/zstd"), "{packed:?}");
         let name = ci.put("main", "", "application/x-ndjson", whole.clone()).await;
         assert_eq!(code(&name), (422, "invalid_argument".to_owned()));
         let foreign = Ci { source: both.beta.repository.to_string(), token: ci.token.clone(), ..ci };
@@ -151,7 +157,7 @@ fn what_is_wrong_is_named_by_its_line_and_nothing_of_it_is_stored() {
 
         let rows = audit_log(database, both.alpha.principal.organization).await;
         let refused = rows.iter().filter(|row| row.action == "rest.upload_snapshot").count();
-        assert_eq!(refused, 11, "each try is written down");
+        assert_eq!(refused, 12, "each try is written down");
     });
 }
 
@@ -216,5 +222,42 @@ fn a_source_that_is_never_fetched_is_registered_without_consent_and_lives_of_upl
         let answer = service.call(&token, "sync_explain_call_site", arguments).await.json();
         let answer = &answer["result"]["structuredContent"];
         assert_eq!((&answer["status"], &answer["ref"]), (&json!("ok"), &json!("trunk")), "{answer}");
+        let rows = service.call(&token, "sync_repositories", json!({})).await.json();
+        let rows = rows["result"]["structuredContent"]["repositories"].as_array().unwrap().clone();
+        let row = rows.into_iter().find(|row| row["name"] == "acme/ci").unwrap();
+        assert_eq!(row["gate"], "off", "the source's, whatever the snapshot was made with");
+    });
+}
+
+/// The commit of `fixtures/snapshots`.
+const OF_THE_FIXTURES: &str = "0091e2d9b8873b7582663fcf141fe451852c20aa";
+
+#[test]
+fn snapshots_of_every_version_are_taken() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let token = service.token(&both.alpha.principal, &[Scope::SourcesWrite, Scope::GraphRead], None).await.1;
+        let ci = Ci { service: &service, token, source: both.alpha.repository.to_string() };
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/snapshots");
+        // Before the fields that came later; with all of today; by a writer that knows fields of which we do not.
+        for name in ["format-1-first", "format-1", "format-1-newer-writer"] {
+            let body = std::fs::read(folder.join(format!("{name}.ndjson"))).unwrap();
+            let stored = ci.put(OF_THE_FIXTURES, "", "application/x-ndjson", body.clone()).await;
+            assert!([200, 201].contains(&stored.status), "{name}: {stored:?}");
+            let arguments = json!({ "repository": "acme/billing", "file": "src/pay.ts", "line": 7 });
+            let answer = service.call(&ci.token, "sync_explain_call_site", arguments).await.json();
+            let answer = &answer["result"]["structuredContent"];
+            assert_eq!(
+                (&answer["operation"], &answer["api_version"]),
+                (&json!("POST /v1/charges"), &json!("2024-06-20"))
+            );
+            // A version that is not known yet says so, and is not half understood.
+            let newer = String::from_utf8(body).unwrap().replacen("\"format\":1", "\"format\":2", 1);
+            let refused = ci.put(OF_THE_FIXTURES, "", "application/x-ndjson", newer.into_bytes()).await;
+            assert_eq!(code(&refused), (422, "invalid_snapshot".to_owned()), "{name}");
+            assert!(refused.text.contains("snapshot format 2; this version reads format 1"), "{refused:?}");
+        }
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 3, "each file is tried");
     });
 }

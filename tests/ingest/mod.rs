@@ -2,6 +2,7 @@
 
 mod bindings;
 mod cache;
+mod canaries;
 mod command_line;
 mod folders;
 mod git;

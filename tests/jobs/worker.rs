@@ -138,7 +138,8 @@ fn a_job_that_never_ends_well_is_given_up_after_ten_tries_and_keeps_nobody_waiti
             let reason = dead.reason.unwrap();
             let said = if matches!(does, Does::Panic) { "a poisoned file" } else { "the remote does not answer" };
             assert!(reason.contains(said) && dead.next_step.is_some(), "{reason}");
-            assert_eq!(state(&queue, &poisoned).await, (RepositoryState::Failed, Some(reason)));
+            let told = format!("{reason}; next: {}", dead.next_step.unwrap());
+            assert_eq!(state(&queue, &poisoned).await, (RepositoryState::Failed, Some(told)));
         }
         let rows = audited(&queue, &poisoned).await;
         assert_eq!(rows.len(), 20);

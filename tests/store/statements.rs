@@ -382,6 +382,7 @@ probes! {
     Tx sealed_rows(tx, of) => tx.sealed_rows(of.xid, of.xid + 1);
     Tx unsealed(tx, of) => tx.unsealed(of.xid);
     Tx lock_repository(tx, of) => tx.lock_repository(of.who.repository);
+    Tx lock_source(tx, of) => tx.lock_source(of.who.repository);
     Tx swap_index(tx, of) => tx.swap_index(of.who.repository, "main", &facts::snapshot(&"e".repeat(40), vec![], vec![]).header, only_the_end(), NOW);
     Tx tokens(tx, of) => tx.tokens(Some(of.member), None, 9);
     Tx token_info(tx, of) => tx.token_info(of.token);

@@ -112,6 +112,53 @@ fn a_body_of_26_megabytes_is_too_long_and_one_of_24_is_not() {
 }
 
 #[test]
+fn large_bodies_of_strangers_keep_no_delivery_waiting() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let known = Hooked::new(database, &service, &both.alpha.principal, Forge::Github, GITHUB).await;
+        let other = Hooked::new(database, &service, &both.beta.principal, Forge::Github, GITHUB).await;
+        let large = || {
+            let mut body = body("github/push.json");
+            body.resize(24 * 1024 * 1024, b' ');
+            body
+        };
+        // Bodies that begin with two megabytes and then are silent, of which none has a signature.
+        let mut silent = Vec::new();
+        let mut send = |url: String| {
+            let (mut parts, stream) = futures::channel::mpsc::channel(4);
+            parts.try_send(Ok::<_, std::io::Error>(vec![b'a'; 2 * 1024 * 1024])).unwrap();
+            let request = service.client.post(url).header("content-type", "application/json");
+            let request = request.header("x-github-event", "push").header("x-hub-signature-256", "sha256=00");
+            let request = request.body(reqwest::Body::wrap_stream(stream));
+            silent.push((parts, tokio::spawn(Reply::of(request))));
+        };
+        for _ in 0..12 {
+            send(nowhere(known.address).url(&service.url, Forge::Github));
+        }
+        // Who knows an endpoint's address has one place at it, and keeps only that endpoint's own large ones waiting.
+        for _ in 0..12 {
+            send(known.address.url(&service.url, Forge::Github));
+        }
+        while service.app.large.held() != 1 {
+            tokio::task::yield_now().await;
+        }
+        let taken_in = Reply::of(other.signed("push", "1", large())).await;
+        assert_eq!(taken_in.status, 202, "{taken_in:?}");
+        assert_eq!(known.deliver("push", "1", "github/push.json").await.status, 202, "a small one");
+        for (parts, reply) in silent {
+            drop(parts);
+            let status = reply.await.unwrap().status;
+            assert!([401, 408].contains(&status), "{status}");
+        }
+        assert_eq!(service.app.large.held(), 0);
+        let taken_in = Reply::of(known.signed("push", "2", large())).await;
+        assert_eq!(taken_in.status, 202, "{taken_in:?}");
+        service.stop().await;
+    });
+}
+
+#[test]
 fn two_secrets_live_for_a_day_and_then_one() {
     with_database(async |database: &TestDatabase| {
         let both = TwoOrganizations::create(&database.store).await.unwrap();

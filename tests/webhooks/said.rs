@@ -112,7 +112,14 @@ fn an_address_is_followed_on_its_host_only_and_never_with_a_credential() {
         assert_eq!(taken(&told).1, "noted");
         assert_eq!(address(&private).await, "https://github.com/acme/billing");
         let problem = private.endpoint().await.last_problem.unwrap();
-        assert!(problem.contains("bigco/billing") && problem.contains("; next: "), "{problem}");
+        assert!(problem.contains("bigco/billing") && problem.contains("a credential is stored"), "{problem}");
+
+        // Where the address is none that may be fetched, that is the reason, and no credential is spoken of.
+        let inside = at("https://10.0.0.1/acme/billing").await;
+        let told = inside.deliver("repository", "1", "github/renamed.json").await;
+        assert_eq!(taken(&told).1, "noted");
+        let problem = inside.endpoint().await.last_problem.unwrap();
+        assert!(!problem.contains("a credential is stored") && problem.contains("; next: "), "{problem}");
         service.stop().await;
     });
 }

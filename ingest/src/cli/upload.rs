@@ -8,7 +8,7 @@ use clap::Args;
 use url::Url;
 
 use super::{OK, fail, say_error};
-use crate::upload::{Upload, UploadError, upload};
+use crate::upload::{Upload, UploadError, Uploaded, upload};
 
 /// Sends a snapshot to a running Sync, from CI for instance: no source code leaves, and none is fetched.
 ///
@@ -29,7 +29,7 @@ pub struct UploadArgs {
     #[arg(long = "ref")]
     ref_name: Option<String>,
     /// When the commit was made, as `git show -s --format=%cI` says: runs of CI may then end in any order, the newest
-    /// commit stays.
+    /// commit stays, and the others end well.
     #[arg(long)]
     committed_at: Option<String>,
 }
@@ -55,7 +55,12 @@ pub fn run_upload(args: &UploadArgs) -> ExitCode {
         say_error(&error.to_string(), &format!("it is tried again in {} s", pause.as_secs()));
     };
     match runtime.block_on(upload(&wanted, told)) {
-        Ok(answer) => {
+        Ok(Uploaded::Newer(said)) => {
+            // As below.
+            let _ = writeln!(std::io::stderr(), "nothing was stored, nor has to be: {said}");
+            ExitCode::from(OK)
+        }
+        Ok(Uploaded::Stored(answer)) => {
             // Nobody is left to tell when stdout is closed, and it is uploaded.
             let _ = writeln!(std::io::stdout(), "{}", answer.trim_end());
             ExitCode::from(OK)

@@ -157,12 +157,18 @@ fn why_absent(repository: &Repository, ref_name: Option<&str>) -> Absence {
             ),
         );
     }
-    let why = repository.state_reason.as_deref().map(|reason| format!(" ({})", sync_core::text::shown(reason, 200)));
-    let why = why.unwrap_or_default();
+    let said = repository.state_reason.as_deref().unwrap_or_default();
+    let (why, next) = said.split_once("; next: ").map_or((said, None), |(why, next)| (why, Some(next)));
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", sync_core::text::shown(why, 200)) };
+    let next =
+        |usual: &str| next.map_or(usual.to_owned(), |next| format!("Next: {}.", sync_core::text::shown(next, 200)));
     match repository.state {
         RepositoryState::Gated => Absence::new(
             "gated",
-            format!("{name} is not indexed because its gate refused it{why}. Its owner can set the gate to `on`."),
+            format!(
+                "{name} is not indexed because its gate refused it{why}. {}",
+                next("Its owner can set the gate to `on`.")
+            ),
         ),
         RepositoryState::Indexing => Absence::new(
             "never_indexed",
@@ -170,7 +176,7 @@ fn why_absent(repository: &Repository, ref_name: Option<&str>) -> Absence {
         ),
         RepositoryState::Failed => Absence::new(
             "never_indexed",
-            format!("{name} was never indexed: the last try failed{why}. Its owner has to act on that."),
+            format!("{name} was never indexed: the last try failed{why}. {}", next("Its owner has to act on that.")),
         ),
         RepositoryState::Deleting => {
             Absence::new("never_indexed", format!("{name} is being erased with all that is known of it."))

@@ -32,9 +32,9 @@ const PAGE: u32 = 200;
 /// Which organization, and how what is known of it is written.
 #[derive(Debug, clap::Args)]
 pub(super) struct At {
-    /// Short name of the organization.
+    /// Short name of the organization; may be left out where there is one only.
     #[arg(long, short, value_name = "NAME")]
-    organization: String,
+    organization: Option<String>,
     #[command(flatten)]
     written: Written,
 }
@@ -80,7 +80,10 @@ struct Desk {
 impl Desk {
     /// At an organization that there is.
     async fn at(config: &Config, at: &At) -> Result<Self, Failure> {
-        Self::of(config, &at.organization, at.written).await
+        match &at.organization {
+            Some(organization) => Self::of(config, organization, at.written).await,
+            None => Self::of(config, &the_only_organization(config).await?, at.written).await,
+        }
     }
 
     /// At the organization of that short name.
@@ -153,6 +156,23 @@ impl Desk {
                 "syncd member list names them; who comes with a JSON Web Token is named by the id",
             )
         })
+    }
+}
+
+/// The organization, where there is one only.
+async fn the_only_organization(config: &Config) -> Result<String, Failure> {
+    let store = connect(config).await?;
+    let mut tx = store.system("administration").await?;
+    let known = tx.organizations().await?;
+    tx.commit().await?;
+    let names: Vec<&str> = known.iter().map(|known| known.slug.as_str()).collect();
+    match names.as_slice() {
+        [one] => Ok((*one).to_owned()),
+        [] => Err(Failure::failed("there is no organization", "syncd organization create NAME")),
+        several => {
+            let first = several.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+            Err(Failure::refused(format!("there are several organizations: {first}"), "name one with --organization"))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `syncd trigger push`: a signed sample, sent to a running server as a forge would, so that somebody sees it arrive.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use url::Url;
 
 use super::{Failure, say};
 use crate::clock::SystemClock;
-use crate::sources::register::UNKNOWN_BRANCH;
+use crate::jobs::place::HEAD;
 use crate::webhooks::sample::{self, Sample};
 
 /// How long one request may take.
@@ -28,9 +29,10 @@ pub(super) enum TriggerCommand {
     /// Send a push of a source's default branch, signed as its forge signs, and watch the job that it queues.
     ///
     /// SYNC_TOKEN holds a token with the scopes sources:write and graph:read. Where the source has no webhook yet, one is
-    /// made, and its address and secret are shown, to be entered at the forge.
+    /// made, and its address and secret are shown, to be entered at the forge. The server is the one at --url, else the one
+    /// that `syncd dev` runs (--dev), else the one that is configured (SYNC_LISTEN, on this machine).
     ///
-    /// Example: SYNC_TOKEN=sync_… syncd trigger push --source acme/billing
+    /// Example: SYNC_TOKEN=sync_… syncd --dev trigger push --source acme/billing
     Push(PushArgs),
 }
 
@@ -40,9 +42,9 @@ pub(super) struct PushArgs {
     /// Name of the source; may be left out where there is one only.
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// Origin of the running server.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8787")]
-    url: Url,
+    /// Origin of the running server. Absent: as is configured for this machine.
+    #[arg(long, value_name = "URL")]
+    url: Option<Url>,
     /// File that holds the webhook's secret, where there is a webhook already.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -62,6 +64,8 @@ struct Source {
     provider: Option<String>,
     clone_url: Option<String>,
     default_branch: String,
+    gate: String,
+    egress_consent: Option<Value>,
     webhook: Option<Webhook>,
 }
 
@@ -75,8 +79,8 @@ struct Webhook {
     next_step: Option<String>,
 }
 
-/// Runs it; `token` is that of SYNC_TOKEN.
-pub(super) async fn run(command: &TriggerCommand, token: Option<String>) -> Result<(), Failure> {
+/// Runs it; `token` is that of SYNC_TOKEN, `listen` where the server of this machine is.
+pub(super) async fn run(command: &TriggerCommand, token: Option<String>, listen: SocketAddr) -> Result<(), Failure> {
     let TriggerCommand::Push(args) = command;
     let token = token.filter(|token| !token.is_empty()).ok_or_else(|| {
         Failure::failed(
@@ -86,9 +90,12 @@ pub(super) async fn run(command: &TriggerCommand, token: Option<String>) -> Resu
     })?;
     let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).build();
     let client = client.map_err(|error| Failure::failed(format!("no request can be made: {error}"), "report it"))?;
-    let server = Server { client, token, url: args.url.clone() };
+    let url = args.url.clone().map_or_else(|| origin_of(listen), Ok)?;
+    let server = Server { client, token, url };
     let source = server.source(args.source.as_deref()).await?;
     say(&format!("source   {} ({}), branch {}", source.name, source.id, source.default_branch))?;
+    // Before anything is made for it: such a push would be noted, and nothing queued.
+    refuse_unfetched(&source)?;
     let (webhook, secret) = server.webhook(&source, args).await?;
     let forge = Forge::named(&webhook.provider).ok_or_else(|| {
         Failure::failed(
@@ -97,7 +104,7 @@ pub(super) async fn run(command: &TriggerCommand, token: Option<String>) -> Resu
         )
     })?;
     let delivery = RequestId::at(SystemClock.now()).to_string();
-    let branch = if source.default_branch == UNKNOWN_BRANCH { "main" } else { &source.default_branch };
+    let branch = if source.default_branch == HEAD { "main" } else { &source.default_branch };
     let sample = sample::push(forge, &path_of(&source), branch, &delivery, &secret);
     say(&format!("sent     a push to {branch} as {} signs it, delivery {delivery}", webhook.provider))?;
     let told = server.deliver(&webhook, sample).await?;
@@ -236,7 +243,10 @@ impl Server {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
-        Failure::failed(format!("{} does not answer: {error}", self.url), "start the server, or name it with --url")
+        Failure::failed(
+            format!("{} does not answer: {error}", self.url),
+            "start the server, or name another one with --url",
+        )
     }
 }
 
@@ -262,6 +272,35 @@ fn secret(file: &Path) -> Result<String, Failure> {
     Ok(text.trim_end().to_owned())
 }
 
+/// Where the server of this machine is reached from here.
+fn origin_of(listen: SocketAddr) -> Result<Url, Failure> {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let origin = Url::parse(&format!("http://{}", SocketAddr::new(ip, listen.port())));
+    origin.map_err(|_| Failure::refused(format!("no server listens on {listen}"), "name it with --url"))
+}
+
+/// A push of a source that is not fetched leads to nothing.
+fn refuse_unfetched(source: &Source) -> Result<(), Failure> {
+    let is_file = source.clone_url.as_deref().is_some_and(|address| address.starts_with("file:"));
+    if source.gate == "off" {
+        return Err(Failure::refused(
+            format!("the gate of `{}` is off: a push of it is noted, and nothing is fetched", source.name),
+            "send its snapshots (sync-ingest upload), or PATCH /v1/sources/{source} with {\"gate\": \"auto\"}",
+        ));
+    }
+    if source.egress_consent.is_none() && source.clone_url.is_some() && !is_file {
+        return Err(Failure::refused(
+            format!("nobody allowed to fetch the code of `{}`", source.name),
+            "PUT /v1/sources/{source}/consent with {\"egress\": true}",
+        ));
+    }
+    Ok(())
+}
+
 /// The path of the repository as its forge has it.
 fn path_of(source: &Source) -> String {
     let url = source.clone_url.as_deref().and_then(|url| Url::parse(url).ok());
@@ -271,4 +310,37 @@ fn path_of(source: &Source) -> String {
 
 fn whole(timings: &Value) -> u64 {
     timings.as_object().map_or(0, |phases| phases.values().filter_map(Value::as_u64).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_of_this_machine_is_reached_where_it_listens() {
+        for (listen, origin) in [
+            ("127.0.0.1:8787", "http://127.0.0.1:8787/"),
+            ("0.0.0.0:9000", "http://127.0.0.1:9000/"),
+            ("[::]:9000", "http://[::1]:9000/"),
+            ("10.0.0.7:80", "http://10.0.0.7/"),
+        ] {
+            assert_eq!(origin_of(listen.parse().unwrap()).unwrap().as_str(), origin);
+        }
+    }
+
+    #[test]
+    fn what_is_not_fetched_is_not_pushed() {
+        let said = |gate: &str, address: &str, consent: Value| {
+            let source = json!({
+                "id": "src_1", "name": "acme/billing", "provider": null, "clone_url": address, "default_branch": "main",
+                "gate": gate, "egress_consent": consent, "webhook": null,
+            });
+            refuse_unfetched(&serde_json::from_value(source).unwrap()).map_err(|failure| failure.to_string())
+        };
+        let (https, given) = ("https://git.example/a", json!({ "by": "ada" }));
+        assert_eq!(said("auto", https, given.clone()), Ok(()));
+        assert_eq!(said("on", "file:///srv/a", Value::Null), Ok(()));
+        assert!(said("off", https, given).unwrap_err().contains("sync-ingest upload"));
+        assert!(said("auto", https, Value::Null).unwrap_err().contains("consent"));
+    }
 }

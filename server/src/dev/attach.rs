@@ -7,7 +7,7 @@ use std::path::Path;
 use super::data_dir::default_root_of;
 use super::database::{DATABASE, MAINTENANCE_ROLE, OWNER_ROLE, SERVICE_ROLE};
 use super::error::DevError;
-use super::settings::{HEADS_FILE, SEAL_KEY_FILE, SECRET_KEY_FILE};
+use super::settings::{HEADS_FILE, LISTEN_FILE, SEAL_KEY_FILE, SECRET_KEY_FILE, is_for_its_user_alone};
 use crate::postgres;
 
 /// The environment with the database, the keys and the file of heads of the `syncd dev` that runs on a folder; the usual
@@ -22,6 +22,8 @@ pub fn attach(
             .ok_or_else(|| DevError::refused("this user has no home folder", "name the folder: --dev=DIR"))?,
     };
     let root = root.canonicalize().map_err(|error| unreadable(&root, &error))?;
+    let given: Vec<String> = environment.iter().map(|(name, _)| name.clone()).collect();
+    let is_set = |name: &str| given.iter().any(|given| given == name);
     let mut set = |name: &str, value: String| {
         let file = format!("{name}_FILE");
         environment.retain(|(known, _)| *known != name && *known != file);
@@ -33,6 +35,15 @@ pub fn attach(
         set(name, kept.trim_end().to_owned());
     }
     set("SYNC_AUDIT_HEADS_FILE", root.join(HEADS_FILE).display().to_string());
+    // Of one that never came so far there is none.
+    if let Ok(address) = fs::read_to_string(root.join(LISTEN_FILE)) {
+        let address = address.trim_end();
+        set("SYNC_LISTEN", address.to_owned());
+        // As the one that runs has it.
+        if address.parse().is_ok_and(is_for_its_user_alone) && !is_set("SYNC_LOCAL_SOURCES") {
+            set("SYNC_LOCAL_SOURCES", "true".to_owned());
+        }
+    }
     let private = root.join("postgres");
     // Where it is not there, that `syncd dev` uses a database that is configured, here as there.
     if private.exists() {

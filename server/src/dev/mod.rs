@@ -94,6 +94,9 @@ pub fn run(
     progress.say(&format!("everything is kept in {}", data.path("").display()));
     let database = Database::open(&settings, &data)?;
     settings.complete(&data, &database)?;
+    if let Ok(address) = listener.local_addr() {
+        data.keep_secret(settings::LISTEN_FILE, &address.to_string())?;
+    }
     let start = Start {
         args,
         settings: &settings,

@@ -1,5 +1,6 @@
 //! What is configured: the environment, with what `syncd dev` brings itself.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -18,6 +19,9 @@ pub(super) const SECRET_KEY_FILE: &str = "secret_key";
 pub(super) const SEAL_KEY_FILE: &str = "seal_key";
 /// What it calls the file of signed heads.
 pub(super) const HEADS_FILE: &str = "audit-heads.ndjson";
+
+/// What it calls the file with the address that is listened on, which other commands find the server by.
+pub(super) const LISTEN_FILE: &str = "listen";
 
 /// The environment of the process, with `--listen` and the keys that have no default.
 pub(super) struct Settings {
@@ -102,6 +106,9 @@ impl Settings {
         if config.seal_key().is_err() {
             self.set("SYNC_SEAL_KEY", kept_secret(data, SEAL_KEY_FILE)?);
         }
+        if self.file.is_none() && self.get("SYNC_LOCAL_SOURCES").is_none() && is_for_its_user_alone(config.listen) {
+            self.set("SYNC_LOCAL_SOURCES", "true".to_owned());
+        }
         if config.audit_heads_file.is_none() {
             self.set("SYNC_AUDIT_HEADS_FILE", data.path(HEADS_FILE).display().to_string());
         }
@@ -116,6 +123,11 @@ impl Settings {
         self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.to_owned(), value));
     }
+}
+
+/// Whether who runs it is its only user, since nobody else reaches it: then folders of the machine may be sources.
+pub(super) fn is_for_its_user_alone(listen: SocketAddr) -> bool {
+    listen.ip().is_loopback()
 }
 
 /// The secret that the data folder keeps under a name, made at first use.

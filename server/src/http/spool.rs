@@ -1,17 +1,15 @@
 //! Bodies that are larger than memory should hold: written to a file without a name, within bounds of size and time.
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
 use futures::StreamExt as _;
 use http::StatusCode;
-use sync_core::ids::OrganizationId;
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 
 use super::problem::Problem;
+use super::uploads::Place;
 
 /// The largest body that is taken, as it is sent.
 pub const MAX_BYTES: u64 = 256 << 20;
@@ -22,65 +20,33 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// How long all of it may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(90);
 
-/// How many such bodies are there at a time: what they may take of the disk is this many times [`MAX_BYTES`].
-const PLACES: usize = 16;
-
-/// How many of them are one organization's, so that no one keeps the others out.
-const PLACES_EACH: usize = 2;
-
-static TAKEN: Mutex<BTreeMap<OrganizationId, usize>> = Mutex::new(BTreeMap::new());
-
 /// A body on the disk, which is gone with it.
 pub struct Spooled {
     /// All of it, from the start.
     pub file: File,
-    /// A place among those that are there.
+    /// Its place among those that are there.
     pub place: Place,
 }
 
-/// A place among the bodies that are there.
-pub struct Place(OrganizationId);
-
-impl Place {
-    fn take(organization: OrganizationId) -> Result<Self, Problem> {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = taken.get(&organization).copied().unwrap_or_default();
-        if own >= PLACES_EACH || taken.values().sum::<usize>() >= PLACES {
-            return Err(busy());
-        }
-        taken.insert(organization, own + 1);
-        Ok(Self(organization))
-    }
+/// Takes all of a body that has a place.
+pub async fn spool(body: Body, place: Place) -> Result<Spooled, Problem> {
+    spool_within(ARRIVAL, SILENCE, body, place).await
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        match taken.get_mut(&self.0) {
-            Some(own) if *own > 1 => *own -= 1,
-            _ => {
-                taken.remove(&self.0);
-            }
-        }
-    }
-}
-
-/// Takes all of the body of a request of that organization.
-pub async fn spool(body: Body, organization: OrganizationId) -> Result<Spooled, Problem> {
-    let place = Place::take(organization)?;
-    match tokio::time::timeout(ARRIVAL, take(body)).await {
+async fn spool_within(arrival: Duration, silence: Duration, body: Body, place: Place) -> Result<Spooled, Problem> {
+    match tokio::time::timeout(arrival, take(body, silence)).await {
         Ok(Ok(file)) => Ok(Spooled { file, place }),
         Ok(Err(problem)) => Err(problem),
         Err(_elapsed) => Err(late()),
     }
 }
 
-async fn take(body: Body) -> Result<File, Problem> {
+async fn take(body: Body, silence: Duration) -> Result<File, Problem> {
     let mut file = tokio::fs::File::from_std(tempfile::tempfile().map_err(|error| no_room(&error))?);
     let mut chunks = body.into_data_stream();
     let mut taken: u64 = 0;
     loop {
-        let chunk = match tokio::time::timeout(SILENCE, chunks.next()).await {
+        let chunk = match tokio::time::timeout(silence, chunks.next()).await {
             Ok(Some(Ok(chunk))) => chunk,
             Ok(None) => break,
             Ok(Some(Err(_))) => return Err(broke_off()),
@@ -111,19 +77,6 @@ fn late() -> Problem {
     )
 }
 
-/// As many are under way as may be.
-pub fn busy() -> Problem {
-    Problem {
-        retry_after_s: Some(10),
-        ..Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "unavailable",
-            "Other uploads are under way, as many as are taken at a time.",
-            "Try again in 10 seconds; the same upload may be sent any number of times.",
-        )
-    }
-}
-
 /// Nobody reads it, but the audit log does.
 fn broke_off() -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, "body_broke_off", "The body broke off.", "Send it again.")
@@ -139,5 +92,46 @@ fn no_room(error: &std::io::Error) -> Problem {
             "The service cannot take so large a body at present.",
             "Try again in 30 seconds; the log of the service says why.",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use axum::body::Bytes;
+    use futures::stream;
+    use sync_core::ids::OrganizationId;
+    use time::OffsetDateTime;
+
+    use super::*;
+    use crate::http::uploads::Uploads;
+
+    const AGES: Duration = Duration::from_secs(3600);
+
+    async fn spooled(arrival: Duration, silence: Duration, body: Body) -> Result<String, &'static str> {
+        let uploads = Uploads::default();
+        let organization = OrganizationId::at(OffsetDateTime::UNIX_EPOCH);
+        let place = uploads.place(organization).map_err(|problem| problem.code)?;
+        let told = spool_within(arrival, silence, body, place).await;
+        assert_eq!(uploads.of(organization), usize::from(told.is_ok()), "what is not taken has no place");
+        let mut text = String::new();
+        told.map_err(|problem| problem.code)?.file.read_to_string(&mut text).unwrap();
+        Ok(text)
+    }
+
+    fn part(text: &'static str) -> Result<Bytes, std::io::Error> {
+        Ok(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_silent_or_takes_too_long_gives_its_place_back() {
+        let unending = || Body::from_stream(stream::iter([part("a")]).chain(stream::pending()));
+        assert_eq!(spooled(AGES, Duration::ZERO, unending()).await, Err("request_timeout"));
+        assert_eq!(spooled(Duration::ZERO, AGES, unending()).await, Err("request_timeout"));
+        let broken = stream::iter([part("a"), Err(std::io::ErrorKind::ConnectionReset.into())]);
+        assert_eq!(spooled(AGES, AGES, Body::from_stream(broken)).await, Err("body_broke_off"));
+        let whole = stream::iter([part("a"), part("b")]);
+        assert_eq!(spooled(AGES, AGES, Body::from_stream(whole)).await, Ok("ab".to_owned()));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use sync_core::ids::RepositoryId;
 use sync_core::text::shown;
 use sync_store::{Gate, RefOrigin, Repository, RepositoryState, StoreError, Swap, Tx};
 use time::OffsetDateTime;
@@ -9,13 +10,14 @@ use time::OffsetDateTime;
 use super::place::HEAD;
 use super::refs;
 use super::snapshot_file::{SnapshotFault, SnapshotFile};
+use crate::sources::refresh::is_fetched;
 
 /// A snapshot that was received, and what it is said to be of.
 pub struct Uploaded<'a> {
     /// All of its bytes, from the start.
     pub file: File,
     /// Whose.
-    pub repository: &'a Repository,
+    pub repository: RepositoryId,
     /// The ref that the commit is the newest of.
     pub ref_name: &'a str,
     /// The commit.
@@ -38,6 +40,15 @@ pub enum UploadFault {
         /// As it was sent.
         sent: String,
     },
+    /// Sync fetches that ref itself.
+    #[error("`{ref_name}` is a branch that Sync fetches itself, and what it fetched stays")]
+    Fetched {
+        /// The ref.
+        ref_name: String,
+    },
+    /// The source is being erased.
+    #[error("the source is being erased")]
+    Deleting,
     /// A commit that was made later is indexed already.
     #[error("`{ref_name}` is indexed at a commit that was made later, {indexed}")]
     Older {
@@ -64,7 +75,16 @@ pub async fn store(tx: &mut Tx, uploaded: Uploaded<'_>, now: OffsetDateTime) -> 
         let found = snapshot.header.commit.as_deref().map(|found| shown(found, 64));
         return Err(UploadFault::OtherCommit { found, sent: commit.to_owned() });
     }
-    tx.lock_repository(repository.id).await?;
+    tx.lock_repository(repository).await?;
+    // As it is now: to receive a body takes a while.
+    let repository = tx.repository(repository).await?.ok_or_else(|| StoreError::NotFound(repository.to_string()))?;
+    let repository = &repository;
+    if repository.state == RepositoryState::Deleting {
+        return Err(UploadFault::Deleting);
+    }
+    if is_fetched(repository, ref_name) {
+        return existing(tx, repository, ref_name, commit).await;
+    }
     refuse_older(tx, repository, ref_name, committed_at).await?;
     let swap = snapshot.swap_in(tx, repository.id, ref_name, now).await?;
     // What the remote's HEAD names a fetch says. Of a source that is never fetched, the first upload does.
@@ -83,6 +103,15 @@ pub async fn store(tx: &mut Tx, uploaded: Uploaded<'_>, now: OffsetDateTime) -> 
         tx.set_repository_state(repository.id, RepositoryState::Indexed, None, now).await?;
     }
     Ok(swap)
+}
+
+/// The index of a ref that Sync fetches, where it is of that commit already. Else there will be one as soon as it is fetched.
+async fn existing(tx: &mut Tx, repository: &Repository, ref_name: &str, commit: &str) -> Result<Swap, UploadFault> {
+    let index = tx.current_index(repository.id, ref_name).await?;
+    match index.filter(|index| index.commit.as_deref() == Some(commit)) {
+        Some(index) => Ok(Swap { index, changed_files: 0, removed_files: 0, confirmed: true }),
+        None => Err(UploadFault::Fetched { ref_name: shown(ref_name, 200) }),
+    }
 }
 
 /// Two runs of CI may end in another order than they began.

@@ -327,7 +327,8 @@ async fn note_state(tx: &mut Tx, run: &Run, problem: &Problem, now: OffsetDateTi
     }
     let state =
         if matches!(problem.code, "gated" | "too_large") { RepositoryState::Gated } else { RepositoryState::Failed };
-    tx.set_repository_state(run.repository.id, state, Some(&problem.reason), now).await
+    let reason = format!("{}; next: {}", problem.reason, problem.next_step);
+    tx.set_repository_state(run.repository.id, state, Some(&reason), now).await
 }
 
 fn is_of_default(job: &Job, repository: &Repository) -> bool {

@@ -103,6 +103,7 @@ pub fn not_consented() -> Problem {
     ProviderCode::ProviderNotConsented.problem(
         "Nobody allowed to fetch this source's code from where it lies.",
         "Register it with `\"consent\": {\"egress\": true}`, or send that as {\"egress\": true} to PUT \
-         /v1/sources/{source}/consent.",
+         /v1/sources/{source}/consent. Where its code must not leave, register it with \"gate\": \"off\": then nothing is \
+         fetched, and CI uploads its snapshots.",
     )
 }

@@ -43,6 +43,14 @@ pub fn may_refresh(source: &Repository) -> Result<(), CannotRefresh> {
     }
 }
 
+/// Whether the index of a ref is what Sync fetches itself: its default branch and the branches that it follows, of a source
+/// that has an address and may be looked at. Uploads of others, and of sources that are not fetched, are answered from.
+pub fn is_fetched(source: &Repository, ref_name: &str) -> bool {
+    source.clone_url.is_some()
+        && may_refresh(source).is_ok()
+        && (ref_name == source.default_branch || is_tracked(&source.settings.tracked_refs, ref_name))
+}
+
 /// Asks for a ref to be brought up to date; nothing named: the default branch. One that the source does not follow is kept
 /// for [`REQUESTED_FOR`].
 pub async fn refresh(

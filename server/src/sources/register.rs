@@ -11,9 +11,7 @@ use url::Url;
 
 use super::names;
 use crate::config::Config;
-
-/// The branch of a source of which nobody said one: its first run asks the remote, and says it from then on.
-pub const UNKNOWN_BRANCH: &str = crate::jobs::place::HEAD;
+use crate::jobs::place::HEAD;
 
 /// A source as it is asked for.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +66,8 @@ impl Wanted {
                 next_step: "Give a name such as acme/billing.".to_owned(),
             });
         }
-        let default_branch = self.default_branch.unwrap_or_else(|| UNKNOWN_BRANCH.to_owned());
+        // Its first run asks the remote what that is, and says it from then on.
+        let default_branch = self.default_branch.unwrap_or_else(|| HEAD.to_owned());
         check_ref("default_branch", &default_branch)?;
         let settings = SourceSettings { tracked_refs: patterns(self.tracked_refs)?, gate: self.gate };
         let forge = self.forge.or_else(|| forge_of(&url));

@@ -13,10 +13,11 @@ use url::Url;
 
 use super::event::{Delivery, Said};
 use crate::config::Config;
+use crate::jobs::place::HEAD;
 use crate::jobs::refs::is_tracked;
 use crate::sources::names::is_ref;
 use crate::sources::refresh::{CannotRefresh, may_refresh};
-use crate::sources::register::{UNKNOWN_BRANCH, admitted, enqueue, same_host};
+use crate::sources::register::{admitted, enqueue, same_host};
 
 /// What became of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub async fn act(
         )
     });
     let outcome = if job.is_some() { "queued" } else { outcome.unwrap_or("ignored") };
-    let told = elsewhere.or_else(|| reason.clone().filter(|_| outcome == "noted"));
+    let told = reason.clone().filter(|_| outcome == "noted").or(elsewhere);
     tx.note_delivery(endpoint.id, &delivery.event, told.as_deref(), now).await?;
     Ok(Some(Taken { outcome, job, reason: reason.or(told).filter(|_| job.is_none()) }))
 }
@@ -126,7 +127,7 @@ impl Acting<'_> {
 
     async fn pushed(&mut self, branch: &str) -> Result<(), StoreError> {
         let default = &self.source.default_branch;
-        if branch == default || default == UNKNOWN_BRANCH {
+        if branch == default || default == HEAD {
             return self.reindex(None).await;
         }
         if !is_ref(branch) {
@@ -182,27 +183,30 @@ impl Acting<'_> {
         let address = address.filter(|to| same_host(&known, to)).and_then(|to| admitted(&to, self.config).ok());
         let name = self.source.id.to_string();
         let credential = self.tx.secret_changed_at(SecretPurpose::RepositoryCredential, &name).await?;
-        match address {
+        let (why, next) = match address {
             Some(address) if credential.is_none() => {
                 self.tx
                     .set_source_address(self.source.id, self.source.provider.as_deref(), Some(address.as_str()))
                     .await?;
                 self.source.clone_url = Some(address.to_string());
-                self.reindex(None).await
+                return self.reindex(None).await;
             }
-            _ => {
-                self.ends(
-                    "noted",
-                    Some(format!(
-                        "the forge says that the repository is now {}; its address is not followed unasked, since a \
-                         credential is stored for the one before; next: PATCH /v1/sources/{{source}} with its \
-                         clone_url, then PUT its credential",
-                        shown(to, 200)
-                    )),
-                );
-                Ok(())
-            }
-        }
+            Some(_) => (
+                "a credential is stored for the one before",
+                "PATCH /v1/sources/{source} with its clone_url, then PUT its credential",
+            ),
+            None => (
+                "where that is cannot be told from the address that is known, or nothing is fetched from there",
+                "PATCH /v1/sources/{source} with its clone_url, or register it as a source of its own where it is on \
+                 another host",
+            ),
+        };
+        let to = shown(to, 200);
+        let reason = format!(
+            "the forge says that the repository is now {to}; it is not followed there, since {why}; next: {next}"
+        );
+        self.ends("noted", Some(reason));
+        Ok(())
     }
 }
 

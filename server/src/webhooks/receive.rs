@@ -62,10 +62,6 @@ pub async fn endpoint(
     if let Err(too_many) = app.limits.strange_delivery(entrance.client_ip()) {
         return entrance.turn_away(too_many.problem());
     }
-    let (body, place) = match body::read_up_to(body, MAX_BODY_BYTES).await {
-        Ok(read) => read,
-        Err(problem) => return entrance.turn_away(problem),
-    };
     let delivery = Delivery {
         address: address.parse(),
         forge: Forge::named(&provider),
@@ -73,10 +69,25 @@ pub async fn endpoint(
         client_ip: entrance.client_ip(),
         app: app.clone(),
     };
+    // Before the body is read: what is for nobody is not held.
+    let door = match delivery.door().await {
+        Ok(door) => door,
+        Err(error) => return entrance.turn_away(error.into()),
+    };
+    let place = async {
+        match &delivery.address {
+            Ok(address) if door.is_some() => app.large.place(*address).await,
+            _ => None,
+        }
+    };
+    let (body, place) = match body::read_up_to(body, MAX_BODY_BYTES, place).await {
+        Ok(read) => read,
+        Err(problem) => return entrance.turn_away(problem),
+    };
     let request_id = entrance.request_id;
     entrance
         .detached(async move {
-            let told = delivery.take(body).await;
+            let told = delivery.take(door, body).await;
             drop(place);
             told.map_or_else(|problem| problem.response(Some(request_id)), said)
         })
@@ -93,13 +104,8 @@ struct Delivery {
 }
 
 impl Delivery {
-    async fn take(&self, body: bytes::Bytes) -> Result<Taken, Problem> {
+    async fn take(&self, door: Option<WebhookDoor>, body: bytes::Bytes) -> Result<Taken, Problem> {
         let now = self.app.clock.now();
-        let door = self.door().await.map_err(|error| {
-            let problem = Problem::from(error);
-            self.app.refusals.count(Protocol::Webhook, self.client_ip, problem.code);
-            problem
-        })?;
         let (verified, endpoint, active) = match (self.verified(door.as_ref(), body, now), door) {
             (Some(verified), Some(door)) => (verified, door.endpoint, door.organization_active),
             (_, None) => return Err(self.nobodys()),
@@ -126,7 +132,7 @@ impl Delivery {
         })?;
         let key = event::key(endpoint.forge, &self.headers, &verified);
         drop(verified);
-        let turn = self.app.gates.turn(organization, id).await;
+        let turn = self.app.gates.turn(EndpointAddress { organization, id }).await;
         let acted = async {
             let forge = Principal::service(organization, "webhook");
             let mut tx = self.app.store.begin_change(&forge).await?;

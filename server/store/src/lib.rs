@@ -60,7 +60,7 @@ pub use refs::{RefOrigin, RefRow};
 pub use repositories::{Gate, NewRepository, Repository, RepositoryState, SourceSettings};
 pub use seals::Unsealed;
 pub use secrets::{SealedSecret, SecretPurpose, SecretRow};
-pub use swap::{SnapshotLine, Swap};
+pub use swap::{SOURCE_IS_BUSY, SnapshotLine, Swap};
 pub use tokens::{LIVE_TOKENS_A_NAME, NewToken, TokenInfo, TokenRow};
 pub use tx::{AuthTx, SystemTx, Tx};
 pub use webhooks::{Forge, WebhookDoor, WebhookEndpoint, previous_secret_name};

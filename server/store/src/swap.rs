@@ -19,6 +19,12 @@ use crate::error::StoreError;
 use crate::indexes::Index;
 use crate::tx::Tx;
 
+/// The conflict of a repository whose index is being stored.
+pub const SOURCE_IS_BUSY: &str = "source_is_busy";
+
+/// In milliseconds: below the time that a statement of a request may take.
+const LOCK_SOON: &str = "SET LOCAL lock_timeout = 800";
+
 /// What a swap did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
@@ -70,6 +76,25 @@ impl Tx {
             .await?
             .map(|_| ())
             .ok_or_else(|| StoreError::NotFound(format!("repository {repository}")))
+    }
+
+    /// Locks the repository for a change of what is said of it, and does not wait long: while an index of it is being stored,
+    /// which may take minutes, it is [`StoreError::Conflict`] of [`SOURCE_IS_BUSY`].
+    pub async fn lock_source(&mut self, repository: RepositoryId) -> Result<(), StoreError> {
+        sqlx::query(LOCK_SOON).execute(self.connection()).await?;
+        let locked = sqlx::query_scalar::<_, i32>("SELECT 1 FROM sync.repositories WHERE id = $1 FOR NO KEY UPDATE")
+            .bind(repository.uuid())
+            .fetch_optional(self.connection())
+            .await;
+        let locked = match locked {
+            // lock_not_available
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("55P03") => {
+                return Err(StoreError::Conflict(SOURCE_IS_BUSY.to_owned()));
+            }
+            locked => locked?,
+        };
+        sqlx::query("SET LOCAL lock_timeout = 0").execute(self.connection()).await?;
+        locked.map(|_| ()).ok_or_else(|| StoreError::NotFound(format!("repository {repository}")))
     }
 
     /// Makes the snapshot the current index of the ref, writing only what differs by `facts_hash`, as its lines come:

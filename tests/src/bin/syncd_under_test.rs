@@ -3,5 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("feed") { sync_ingest::cli::main() } else { sync_server::cli::main() }
+    match std::env::args().nth(1).as_deref() {
+        Some("feed" | "upload") => sync_ingest::cli::main(),
+        _ => sync_server::cli::main(),
+    }
 }

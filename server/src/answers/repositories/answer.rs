@@ -116,7 +116,7 @@ async fn row(
             None => Vec::new(),
         },
         counts,
-        gate: index.map(|index| clip(&index.gate, page::WORD)),
+        gate: Some(repository.settings.gate.as_str().to_owned()),
         job: reading.tx.jobs_of(repository.id, 1).await?.first().map(job_line),
     };
     Ok((row, index.cloned()))

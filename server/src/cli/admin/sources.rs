@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use sync_core::clock::rfc3339_millis;
 use sync_core::ids::JobId;
-use sync_store::{Forge, Gate, JobCause, JobKind, Repository, RepositoryState, SecretPurpose, StoreError, Tx};
+use sync_store::{
+    Forge, Gate, JobCause, JobKind, Repository, RepositoryState, SOURCE_IS_BUSY, SecretPurpose, StoreError, Tx,
+};
 
 use super::{At, Desk, PAGE};
 use crate::cli::Failure;
@@ -124,6 +126,12 @@ pub(in crate::cli) async fn source(command: &SourceCommand, config: &Config) -> 
             let desk = Desk::at(config, &args.at).await?;
             let mut tx = desk.change().await?;
             let known = named(&mut tx, &args.name).await?;
+            tx.lock_source(known.id).await.map_err(|error| match error {
+                StoreError::Conflict(rule) if rule == SOURCE_IS_BUSY => {
+                    Failure::failed("an index of the source is being stored just now", "try again in some seconds")
+                }
+                error => error.into(),
+            })?;
             tx.delete_secret(SecretPurpose::RepositoryCredential, &known.id.to_string()).await?;
             tx.forget_webhook(known.id).await?;
             tx.set_repository_state(known.id, RepositoryState::Deleting, None, desk.now).await?;

@@ -5,7 +5,7 @@ use sync_core::policy::Operation;
 use sync_store::{JobCause, JobKind, RepositoryState, SecretPurpose};
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::source_views::{JobView, SourcePath, asked_job, found};
+use super::source_views::{JobView, SourcePath, asked_job, locked};
 use crate::audit::Reading;
 use crate::http::problem::Problem;
 use crate::sources::provider::not_registered;
@@ -34,7 +34,7 @@ impl Endpoint for DeleteSource {
 
 impl Answer for DeleteSource {
     async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<JobView, Problem> {
-        let source = found(reading, &input.path.source).await?;
+        let source = locked(reading, &input.path.source).await?;
         reading.tx.delete_secret(SecretPurpose::RepositoryCredential, &source.id.to_string()).await?;
         reading.tx.forget_webhook(source.id).await?;
         reading.tx.set_repository_state(source.id, RepositoryState::Deleting, None, reading.now).await?;

@@ -2,8 +2,8 @@
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, Path, Query, RawPathParams};
-use http::StatusCode;
 use http::request::Parts;
+use http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -41,6 +41,9 @@ pub(super) async fn read<E: Endpoint>(parts: &mut Parts, body: Body) -> Result<G
     }
     let query = Query::<E::Query>::try_from_uri(&parts.uri);
     let query = query.map(|Query(query)| query).map_err(|rejection| bad_query(&rejection))?;
+    if let Some(encoding) = body::encoding(&parts.headers) {
+        return Err(encoded(encoding, E::UPLOADS));
+    }
     let mut stream = Body::empty();
     let body = if Nothing::is::<E::Body>() {
         if !E::UPLOADS.is_empty() {
@@ -126,6 +129,20 @@ fn not_json() -> Problem {
         "The body of this operation is JSON, and the request does not say that its body is.",
         "Send the body as JSON, with the header `Content-Type: application/json`.",
     )
+}
+
+fn encoded(encoding: &str, forms: &[&str]) -> Problem {
+    let next = match forms {
+        [] => "Send it without a `Content-Encoding`.".to_owned(),
+        forms => format!("Send it without a `Content-Encoding`, with a `Content-Type` of {}.", forms.join(" or ")),
+    };
+    Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        format!("The body is encoded as `{}`, which is not taken.", sync_core::text::shown(encoding, 40)),
+        next,
+    )
+    .with_header(header::ACCEPT_ENCODING, "identity")
 }
 
 fn not_uploaded(forms: &[&str]) -> Problem {

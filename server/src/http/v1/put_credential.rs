@@ -7,7 +7,7 @@ use sync_store::{Forge, JobCause, JobKind};
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
 use super::register_source::NewCredential;
 use super::repository_named::RepositoryNamed;
-use super::source_views::{SourcePath, SourceStatus, changeable, status};
+use super::source_views::{SourcePath, SourceStatus, lasting, status};
 use crate::audit::Reading;
 use crate::http::problem::Problem;
 use crate::sources::provider::not_registered;
@@ -36,7 +36,7 @@ impl Endpoint for PutCredential {
 
 impl Answer for PutCredential {
     async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<SourceStatus, Problem> {
-        let source = changeable(reading, &input.path.source).await?;
+        let source = lasting(reading, &input.path.source).await?;
         let forge = source.provider.as_deref().and_then(Forge::named);
         input.body.store(call, reading, source.id, forge).await?;
         if may_refresh(&source).is_ok() {

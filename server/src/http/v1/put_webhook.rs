@@ -7,7 +7,7 @@ use sync_core::policy::Operation;
 use sync_store::Forge;
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::source_views::{ForgeWord, SourcePath, WebhookView, changeable};
+use super::source_views::{ForgeWord, SourcePath, WebhookView, lasting};
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -54,6 +54,7 @@ impl Endpoint for PutWebhook {
     const DESCRIPTION: &'static str = "The answer holds the secret, which is shown this once. Asked again, the endpoint stays and its secret is another one; the one before is taken for 24 more hours.";
     const SUBJECT: &'static str = "source";
     const SUCCESS: StatusCode = StatusCode::CREATED;
+    const BODY_OPTIONAL: bool = true;
     fn absent() -> Problem {
         not_registered()
     }
@@ -65,7 +66,7 @@ impl Endpoint for PutWebhook {
 
 impl Answer for PutWebhook {
     async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Made, Problem> {
-        let source = changeable(reading, &input.path.source).await?;
+        let source = lasting(reading, &input.path.source).await?;
         let known = source.provider.as_deref().and_then(Forge::named);
         let forge = input.body.provider.map(Forge::from).or(known).ok_or_else(|| {
             Problem::conflict(

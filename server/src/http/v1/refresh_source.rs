@@ -37,6 +37,7 @@ impl Endpoint for RefreshSource {
     const DESCRIPTION: &'static str = "Answers with the job that does it; one that waits for the same ref already takes the request on. Another ref than the default branch and those that are followed is kept for 14 days: a branch, or the head of a pull request (`refs/pull/7/head`; at GitLab `refs/merge-requests/7/head`).";
     const SUBJECT: &'static str = "source";
     const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const BODY_OPTIONAL: bool = true;
     fn absent() -> Problem {
         not_registered()
     }

@@ -9,7 +9,8 @@ use sync_core::clock::millis;
 use sync_core::ids::{JobId, RepositoryId, WebhookId};
 use sync_ingest::reason::Reason;
 use sync_store::{
-    Forge, Gate, Index, Job, RefRow, Repository, RepositoryState, SecretPurpose, StoreError, WebhookEndpoint,
+    Forge, Gate, Index, Job, RefRow, Repository, RepositoryState, SOURCE_IS_BUSY, SecretPurpose, StoreError,
+    WebhookEndpoint,
 };
 use time::OffsetDateTime;
 
@@ -374,10 +375,40 @@ pub(super) async fn found(reading: &mut Reading, named: &RepositoryNamed) -> Res
     Ok(source)
 }
 
-/// The same where it is to be changed: not while it is being erased.
-pub(super) async fn changeable(reading: &mut Reading, named: &RepositoryNamed) -> Result<Repository, Problem> {
+/// The same where something is to be put beside it: not while it is being erased.
+pub(super) async fn lasting(reading: &mut Reading, named: &RepositoryNamed) -> Result<Repository, Problem> {
     let source = found(reading, named).await?;
     if source.state == RepositoryState::Deleting { Err(deleting()) } else { Ok(source) }
+}
+
+/// The same where what is said of it is to be changed: not while an index of it is being stored, either.
+pub(super) async fn changeable(reading: &mut Reading, named: &RepositoryNamed) -> Result<Repository, Problem> {
+    let source = locked(reading, named).await?;
+    if source.state == RepositoryState::Deleting { Err(deleting()) } else { Ok(source) }
+}
+
+/// The source of that id, which nobody else changes until the answer is made.
+pub(super) async fn locked(reading: &mut Reading, named: &RepositoryNamed) -> Result<Repository, Problem> {
+    let source = found(reading, named).await?;
+    reading.tx.lock_source(source.id).await.map_err(|error| match error {
+        StoreError::Conflict(rule) if rule == SOURCE_IS_BUSY => busy(),
+        StoreError::NotFound(_) => not_registered(),
+        error => error.into(),
+    })?;
+    // As it is now: who had it locked may have changed it.
+    found(reading, &RepositoryNamed::Id(source.id)).await
+}
+
+/// An index of it is being stored.
+fn busy() -> Problem {
+    Problem {
+        retry_after_s: Some(5),
+        ..Problem::conflict(
+            "source_is_busy",
+            "An index of this source is being stored just now, so that nothing was changed.",
+            "Ask again in some seconds; GET /v1/sources/{source} shows the job, if it is one of a worker.",
+        )
+    }
 }
 
 /// All that is known of a source, as it is now.

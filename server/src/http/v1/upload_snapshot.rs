@@ -9,7 +9,6 @@ use sync_core::policy::Operation;
 use sync_core::text::is_commit;
 use sync_store::{Outcome, Repository, RepositoryState, StoreError, Swap};
 use time::Duration;
-use tokio::sync::Semaphore;
 
 use super::audit_filter::instant;
 use super::endpoint::{self, Call, Endpoint, Input, Nothing, Respond};
@@ -19,15 +18,12 @@ use super::words;
 use crate::audit::Failure as _;
 use crate::audit::ahead::Ahead;
 use crate::http::problem::Problem;
-use crate::http::spool::{Spooled, busy, spool};
+use crate::http::spool::{Spooled, spool};
+use crate::http::uploads::busy;
 use crate::jobs::snapshot_file::SnapshotFault;
 use crate::jobs::uploaded::{self, UploadFault, Uploaded};
 use crate::sources::provider::not_registered;
 use crate::sources::register::check_ref;
-
-/// How many snapshots are stored at a time: each has a connection to the database, of which there are few, and reads a line
-/// of up to 16 MiB.
-static STORED: Semaphore = Semaphore::const_new(2);
 
 /// How far a clock may be ahead of ours.
 const SKEW: Duration = Duration::minutes(10);
@@ -84,7 +80,7 @@ impl Endpoint for UploadSnapshot {
     const PATH: &'static str = "/v1/sources/{source}/snapshots/{commit}";
     const TAG: &'static str = "snapshots";
     const SUMMARY: &'static str = "Store a snapshot that was made elsewhere";
-    const DESCRIPTION: &'static str = "The body is what `sync-ingest index` wrote, plain or compressed with zstd, of at most 256 MiB: facts, and nothing of the code. It is checked line by line (an error names the line) and stored as a whole or not at all. 201 where the index is another now; 200 where nothing differed. The same upload may be sent any number of times. A snapshot claims `static` bindings, and is refused where it claims more.";
+    const DESCRIPTION: &'static str = "The body is what `sync-ingest index` wrote, plain or compressed with zstd, of at most 256 MiB: facts, and nothing of the code. It is checked line by line (an error names the line) and stored as a whole or not at all. A branch that Sync fetches itself keeps what was fetched: there only the commit that is indexed is taken, and changes nothing. 201 where the index is another now; 200 where nothing differed. The same upload may be sent any number of times. A snapshot claims `static` bindings, and is refused where it claims more.";
     const SUBJECT: &'static str = "source";
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const ALSO: Option<StatusCode> = Some(StatusCode::OK);
@@ -120,11 +116,12 @@ impl Respond for UploadSnapshot {
         let ahead = ahead?;
         let deadline = ahead.deadline();
         let done = async {
-            let Spooled { file, place } = spool(input.stream, call.principal().organization).await?;
+            let (uploads, organization) = (&call.app.uploads, call.principal().organization);
+            let Spooled { file, place } = spool(input.stream, uploads.place(organization)?).await?;
             // Those that wait hold no connection to the database meanwhile.
-            let turn = tokio::time::timeout_at(deadline, STORED.acquire()).await.map_err(|_| busy())?;
+            let turn = tokio::time::timeout_at(deadline, uploads.turn(organization)).await.map_err(|_| busy())?;
             let uploaded =
-                Uploaded { file, repository: &source, ref_name: &ref_name, commit: &input.path.commit, committed_at };
+                Uploaded { file, repository: source.id, ref_name: &ref_name, commit: &input.path.commit, committed_at };
             let stored = tokio::time::timeout_at(deadline, store(call, uploaded)).await;
             drop((place, turn));
             stored.unwrap_or_else(|_elapsed| Err(Problem::unavailable()))
@@ -173,6 +170,12 @@ fn problem(fault: UploadFault) -> Problem {
     match fault {
         UploadFault::Snapshot(SnapshotFault::Unsound(error)) => unsound(&sentence(error.next_step())),
         UploadFault::OtherCommit { .. } => unsound("Send it under the commit that its header names."),
+        UploadFault::Fetched { .. } => Problem::conflict(
+            "source_is_fetched",
+            sentence(&what),
+            "Nothing has to be sent for it: POST /v1/sources/{source}/refresh has it looked at now. To answer from uploads instead, PATCH /v1/sources/{source} with {\"gate\": \"off\"}: then nothing is fetched.",
+        ),
+        UploadFault::Deleting => deleting(),
         UploadFault::Older { .. } => Problem::conflict(
             "newer_indexed",
             sentence(&what),
