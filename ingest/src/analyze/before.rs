@@ -1,5 +1,8 @@
 //! What an earlier index found, and how much of it still holds.
 
+#[cfg(test)]
+mod tests;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 

@@ -27,6 +27,8 @@ pub(crate) struct Reads<'l> {
     /// Names that were looked up in a file and found in another or not at all: [`Sought`].
     #[serde(borrow)]
     pub(super) definitions: Piece<'l>,
+    /// The steps that looking those names up took.
+    pub(super) steps: usize,
     /// Functions whose callers were asked for, each behind its file. Ascending.
     #[serde(borrow)]
     pub(crate) callers: Numbers<'l, 2>,
@@ -61,6 +63,7 @@ pub(super) struct Noted {
     stars: FxHashSet<FileId>,
     callers: Vec<(FileId, FunctionId)>,
     definitions: FxHashMap<(FileId, String), Option<Definition>>,
+    steps: usize,
 }
 
 /// What was read of a file: any of these.
@@ -78,6 +81,7 @@ impl Noted {
             stars: FxHashSet::default(),
             callers: Vec::new(),
             definitions: FxHashMap::default(),
+            steps: 0,
         }
     }
 
@@ -101,9 +105,13 @@ impl Noted {
         self.stars.insert(file);
     }
 
-    /// Whether the name was not looked up before.
-    pub(super) fn definition(&mut self, file: FileId, name: &str, found: Option<Definition>) -> bool {
-        self.definitions.insert((file, name.to_owned()), found).is_none()
+    /// A name was looked up in so many steps. Gives the steps that are to be paid: it is looked up once.
+    pub(super) fn definition(&mut self, file: FileId, name: &str, found: Option<Definition>, steps: usize) -> usize {
+        if self.definitions.insert((file, name.to_owned()), found).is_some() {
+            return 0;
+        }
+        self.steps = self.steps.saturating_add(steps);
+        steps
     }
 
     fn note(&mut self, file: FileId, mark: Marks) {
@@ -121,6 +129,7 @@ impl Noted {
         self.stars.clear();
         self.callers.clear();
         self.definitions.clear();
+        self.steps = 0;
     }
 
     pub(super) fn reads(&self) -> Reads<'static> {
@@ -146,6 +155,7 @@ impl Noted {
             surfaces: marked(SURFACE),
             stars: Numbers::of(stars.into_iter()),
             definitions: Piece::of(&definitions),
+            steps: self.steps,
             callers: Numbers::of(callers.into_iter().map(|(file, function)| [file, function])),
         }
     }

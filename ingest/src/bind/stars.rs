@@ -17,7 +17,8 @@ use super::world::World;
 const MOST_OF_A_TABLE: usize = 200_000;
 /// The same for all tables that are kept at once.
 const MOST: usize = 2_000_000;
-/// Entries of a table that cost whoever asks it as much as a step: it may have to be made anew for them.
+/// Entries of a table that cost whoever asks it as much as a step: it may have to be made anew for them. They are counted
+/// in powers of two: were each of them counted, whoever asks would be bound again for any name that is exported anew.
 const ENTRIES_OF_A_STEP: usize = 8;
 /// A file that is of no circle yet.
 const NONE: u32 = u32::MAX;
@@ -93,7 +94,7 @@ impl Stars {
             Some(Some(module)) => With::Only(*module),
             Some(None) => With::Unknown,
         };
-        (with, 1 + entries / ENTRIES_OF_A_STEP)
+        (with, 1 + entries.next_power_of_two() / ENTRIES_OF_A_STEP)
     }
 
     /// Whether one of the modules that a file takes everything from, or itself, exports something else than when the

@@ -302,22 +302,28 @@ impl<'p> World<'p> {
             for file in &sought.stars {
                 reads.stars(*file);
             }
-            if reads.definition(file, name, sought.found) {
-                self.steps.set(self.steps.get().saturating_add(sought.steps));
-            }
+            let steps = reads.definition(file, name, sought.found, sought.steps);
+            self.steps.set(self.steps.get().saturating_add(steps));
         }
         sought.found
     }
 
-    /// Whether every name that was looked up is still defined where it was.
+    /// Whether every name that was looked up is still defined where it was, and as far away: what a file costs is a part
+    /// of what is found of it, since at a limit it is cut.
     pub(super) fn still_defines(&self, reads: &Reads<'_>) -> bool {
         let Some(sought) = reads.definitions.get::<reads::Sought>() else {
             self.project.lose();
             return false;
         };
-        sought
-            .iter()
-            .all(|(file, name, found)| (*file as usize) < self.files.len() && self.sought(*file, name).found == *found)
+        let mut steps = 0_usize;
+        let is_same = sought.iter().all(|(file, name, found)| {
+            (*file as usize) < self.files.len() && {
+                let now = self.sought(*file, name);
+                steps = steps.saturating_add(now.steps);
+                now.found == *found
+            }
+        });
+        is_same && steps == reads.steps
     }
 
     /// Whether a module that a file takes everything from, or itself, exports something else than when the last index was
@@ -338,14 +344,16 @@ impl<'p> World<'p> {
     /// Specifiers that a file takes everything from and that lead to packages.
     pub(super) fn starred_packages(&self, file: FileId) -> Vec<Name> {
         let here = self.file(file);
-        self.go_through(here.parsed.exports.len());
-        let stars = here.parsed.exports.iter().filter(|export| here.parsed.name(export.name) == "*");
-        stars
-            .filter_map(|export| match export.value {
-                ExportValue::From { specifier, .. } if !here.targets.contains_key(&specifier) => Some(specifier),
-                _ => None,
-            })
-            .collect()
+        let stars = self.surface(file).named("*").iter().filter_map(|export| here.parsed.exports.get(export.at));
+        let taken = stars.filter_map(|export| match export.value {
+            ExportValue::From { specifier, .. } => Some(specifier),
+            _ => None,
+        });
+        let mut taken: Vec<Name> = taken.collect();
+        // What else the file exports has no part in it: who asks here has not read that.
+        self.go_through(taken.len());
+        taken.retain(|specifier| !here.targets.contains_key(specifier));
+        taken
     }
 }
 
