@@ -167,7 +167,9 @@ impl Walk<'_> {
             };
             let mut below = self.visit(&folder, entries);
             if self.found.tree_too_large {
-                self.found.report.note(Reason::TreeTooLarge, &folder.path);
+                // The root has no path of its own.
+                let path = if folder.path.is_empty() { "./" } else { &folder.path };
+                self.found.report.note(Reason::TreeTooLarge, path);
                 return;
             }
             // The stack gives back the last one first.

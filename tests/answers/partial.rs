@@ -23,12 +23,25 @@ fn damaged() -> Repository {
     folder.write("deep.ts", "[".repeat(500_000).as_bytes());
     folder.write("latin.ts", b"export const a = '\xe9';\n");
     folder.write("name.ts", format!("export const {} = 1;\n", "n".repeat(200_000)).as_bytes());
+    folder.write("ignoring/.gitignore", "x\n".repeat(8_001).as_bytes());
+    folder.write("large/package.json", &vec![b' '; (1 << 20) + 1]);
+    let versions: Vec<_> = (0..=200_000).map(|at| format!(r#""{at}/node_modules/stripe":{{}}"#)).collect();
+    folder.write("many/package-lock.json", format!(r#"{{"packages":{{{}}}}}"#, versions.join(",")).as_bytes());
+    folder.write("steps.ts", format!("let a;\n{}", "a = 'b';\nfetch(a);\n".repeat(2_500)).as_bytes());
     folder
 }
 
 /// Reason, count, files and limit, as everything that tells of them must have them.
 fn expected() -> Value {
     json!([
+        ["analysis_cut", 1, ["steps.ts"], "2000000 steps a file, 500000000 together"],
+        ["ignore_file_too_large", 1, ["ignoring/.gitignore"], "256 KiB a file, 8000 patterns in a folder"],
+        [
+            "lockfile_cut",
+            1,
+            ["many/package-lock.json"],
+            "200000 versions of vendors' packages, workspaces and importers together"
+        ],
         ["lockfile_unreadable", 1, ["package-lock.json"], null],
         [
             "manifest_cut",
@@ -36,6 +49,7 @@ fn expected() -> Value {
             ["tsconfig.json"],
             "32 configurations that extend each other, 500 entries a list, 32 an entry"
         ],
+        ["manifest_too_large", 1, ["large/package.json"], "1 MiB a manifest, 32 MiB a lockfile, 128 MiB together"],
         ["manifest_unreadable", 1, ["package.json"], null],
         ["name_too_long", 1, ["name.ts"], "1024 bytes a name"],
         ["parse_error", 1, ["latin.ts"], null],
@@ -77,7 +91,7 @@ async fn each_reason_is_in_the_snapshot_in_the_answer_and_in_what_the_command_sa
         assert!(detail["next_step"].as_str().is_some_and(|next| !next.is_empty()), "{detail}");
     }
     // What is not whole of one repository is not whole of the answer.
-    assert_eq!((&answer["partial"], &answer["partial_reasons"][0]), (&json!(true), &json!("lockfile_unreadable: 1")));
+    assert_eq!((&answer["partial"], &answer["partial_reasons"][0]), (&json!(true), &json!("analysis_cut: 1")));
     assert_eq!(answer["partial_reasons"].as_array().unwrap().len(), 6);
     // Every other answer says the counts alone; those of an index that an older service stored are read out of the whole.
     let risk = async || world.call(&world.asker(), "sync_whats_at_risk", json!({})).await.unwrap();

@@ -191,5 +191,7 @@ fn a_folder_of_many_files_is_read_to_its_cap_and_counted_beyond_it() {
     assert_eq!(reason.limit.as_deref(), Some("100 source files"));
     let snapshot = snapshot_of(folder.path(), &["--max-entries", "100", "--max-files", "50"]);
     assert_eq!(snapshot.reasons(), [("file_cap", 50), ("tree_too_large", 1)]);
-    assert_eq!(snapshot.header.partial_reasons[1].limit.as_deref(), Some("100 entries, 2 GiB of files"));
+    let reason = &snapshot.header.partial_reasons[1];
+    assert_eq!(reason.limit.as_deref(), Some("100 entries, 2 GiB of files"));
+    assert_eq!(reason.files, ["./"], "the folder in which the walk ended");
 }

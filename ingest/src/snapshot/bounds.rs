@@ -119,7 +119,8 @@ fn partial_reason(partial: &PartialReason) -> Checked {
     if partial.files.len() > MAX_REASON_FILES {
         return Err(Breach::of("files", format!("names more than {MAX_REASON_FILES} files")));
     }
-    for file in &partial.files {
+    // The root has no path of its own.
+    for file in partial.files.iter().filter(|file| *file != "./") {
         path("files", file.strip_suffix('/').unwrap_or(file))?;
     }
     partial.limit.as_deref().map_or(Ok(()), |limit| short("limit", limit, MAX_TEXT))
