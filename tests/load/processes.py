@@ -78,9 +78,9 @@ def spent():
     return use.ru_utime + use.ru_stime
 
 
-def measure(command, environment, folder, memory_every=None, given=subprocess.DEVNULL, limit=7200):
+def measure(command, environment, folder, memory_every=None, given=subprocess.DEVNULL, limit=7200, refused=()):
     """Runs `command` in `folder`, with the file `given` as its input: `{wall, cpu, pss_mib, output}` (seconds, MiB; `pss_mib` where `memory_every` seconds are
-    given). Fails when the command does."""
+    given). Fails when the command does, other than with a code of `refused`."""
     before, begin = spent(), time.monotonic()
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -100,7 +100,7 @@ def measure(command, environment, folder, memory_every=None, given=subprocess.DE
         watch.join()
     end_what_is_left()
     text = output.decode("utf-8", errors="replace")
-    if process.returncode != 0:
+    if process.returncode not in (0, *refused):
         raise SystemExit(f"failed with {process.returncode}: {' '.join(command)}\n{text[-2000:]}")
     return {"wall": wall, "cpu": spent() - before, "pss_mib": watch.peak / 1024 if watch else None, "output": text}
 
