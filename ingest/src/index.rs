@@ -137,21 +137,22 @@ impl IndexError {
 pub fn index(options: &IndexOptions, out: &mut dyn Write, progress: &dyn Progress) -> Result<IndexSummary, IndexError> {
     let refused = |refusal| IndexError::Refused { path: shown(&options.path.to_string_lossy(), 200), refusal };
     refuse_early(options).map_or(Ok(()), |refusal| Err(refused(refusal)))?;
-    let catalog = load_catalog(options.catalog.as_deref())?;
-    let catalog = catalog.get();
-    // What is kept is read while git is opened and walked.
-    let (tree, last) = std::thread::scope(|scope| {
-        let last = options.cache.as_deref().map(|folder| scope.spawn(|| Last::read(folder, catalog.version())));
-        let tree = Tree::open(&options.path, options.rev.as_deref());
-        (tree, last.and_then(|last| last.join().ok().flatten()))
+    // What is kept is read while the catalog is, and while git is opened and walked.
+    let (catalog, tree, last) = std::thread::scope(|scope| {
+        let last = options.cache.as_deref().map(|folder| scope.spawn(|| Last::read(folder)));
+        let tree = scope.spawn(|| Tree::open(&options.path, options.rev.as_deref()));
+        let catalog = load_catalog(options.catalog.as_deref());
+        (catalog, tree.join(), last.and_then(|last| last.join().ok().flatten()))
     });
-    let tree = tree?;
+    let catalog = catalog?;
+    let catalog = catalog.get();
+    let tree = tree.map_err(|_| PoolError::Worker)??;
     if let (Gate::Auto, Tree::Folder(folder)) = (options.gate, &tree) {
         return Err(refused(if folder.count_repositories() > 1 { Refusal::SeveralRepos } else { Refusal::NoGitRepo }));
     }
     let (cache, state, walked) = std::thread::scope(|scope| {
         let cache = options.cache.as_deref().map(|folder| scope.spawn(|| Cache::open(folder)));
-        let state = last.as_ref().and_then(|last| Some((last, last.state()?)));
+        let state = last.as_ref().and_then(|last| Some((last, last.state(catalog.version())?)));
         let known = state.as_ref().map(|(_, state)| state.known()).unwrap_or_default();
         let walked = walk::walk_again(&tree, options.limits, &known);
         (cache.map(std::thread::ScopedJoinHandle::join), state, walked)

@@ -25,6 +25,7 @@ mod pieces;
 pub mod pins;
 pub mod pool;
 pub mod reason;
+mod replace;
 mod sandbox;
 pub mod snapshot;
 pub mod tree;

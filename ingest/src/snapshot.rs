@@ -4,6 +4,7 @@
 //! has passed every check that does not need a database, and what it refuses, it refuses with the line's number.
 
 mod bounds;
+mod digest;
 mod reader;
 mod writer;
 

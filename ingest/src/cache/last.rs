@@ -25,6 +25,7 @@ use crate::analyze::{Analyzed, Kept, Place};
 use crate::manifests::Id;
 use crate::pieces::Numbers;
 use crate::pins::Problem;
+use crate::replace::replace;
 use crate::snapshot::ANALYZER;
 use crate::walk::{Known, Sizes};
 
@@ -32,6 +33,8 @@ use crate::walk::{Known, Sizes};
 const NAME: &str = "last.index";
 /// Bytes behind everything else.
 const TAIL: u64 = 8 + 4;
+/// More than the first line has.
+const BUILD_LINE: usize = 512;
 /// Read or written at once.
 const BUFFER: usize = 256 << 10;
 
@@ -44,6 +47,8 @@ fn build_line(catalog: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Last {
     file: File,
+    /// The line that names the build and the catalog.
+    build: Vec<u8>,
     /// Where the lines begin.
     lines: u64,
     /// Where they end.
@@ -67,17 +72,20 @@ pub(crate) struct State<'l, A = Analyzed<'l>> {
 }
 
 impl Last {
-    /// What is in the folder of a cache, if it is of this build and this catalog, and whole.
-    pub(crate) fn read(folder: &Path, catalog: &str) -> Option<Self> {
+    /// What is in the folder of a cache, if it is of this build, and whole.
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
         let path = folder.join(NAME);
         // A device or a pipe in its place would be read without end.
         fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        Self::of(File::open(path).ok()?, catalog)
+        Self::of(File::open(path).ok()?)
     }
 
-    fn of(file: File, catalog: &str) -> Option<Self> {
-        let expected = build_line(catalog);
-        let lines = expected.len() as u64;
+    fn of(file: File) -> Option<Self> {
+        let mut build = vec![0; BUILD_LINE];
+        let most = file.read_at(&mut build, 0).ok()?;
+        build.truncate(build.get(..most)?.iter().position(|byte| *byte == b'\n')? + 1);
+        build.starts_with(build_line("").trim_end().as_bytes()).then_some(())?;
+        let lines = build.len() as u64;
         let end = file.metadata().ok()?.len().checked_sub(TAIL)?;
         let (mut length, mut checksum) = ([0; 8], [0; 4]);
         file.read_exact_at(&mut length, end).ok()?;
@@ -85,11 +93,8 @@ impl Last {
         let found_length = u64::from_le_bytes(length);
         let lines_end = end.checked_sub(found_length).filter(|at| *at >= lines)?;
         let mut sum = crc32fast::Hasher::new();
-        let mut buffer = vec![0; expected.len()];
-        file.read_exact_at(&mut buffer, 0).ok()?;
-        (buffer == expected.as_bytes()).then_some(())?;
-        sum.update(&buffer);
-        buffer.resize(BUFFER, 0);
+        sum.update(&build);
+        let mut buffer = vec![0; BUFFER];
         let mut at = lines;
         while at < lines_end {
             let most = usize::try_from(lines_end - at).map_or(BUFFER, |left| left.min(BUFFER));
@@ -102,11 +107,14 @@ impl Last {
         file.read_exact_at(&mut found, lines_end).ok()?;
         sum.update(&found);
         sum.update(&length);
-        (sum.finalize() == u32::from_le_bytes(checksum)).then_some(Self { file, lines, lines_end, found })
+        (sum.finalize() == u32::from_le_bytes(checksum)).then_some(Self { file, build, lines, lines_end, found })
     }
 
-    /// What it found.
-    pub(crate) fn state(&self) -> Option<State<'_>> {
+    /// What it found, if that was with this catalog.
+    pub(crate) fn state(&self, catalog: &str) -> Option<State<'_>> {
+        if self.build != build_line(catalog).as_bytes() {
+            return None;
+        }
         postcard::from_bytes(&self.found).ok()
     }
 
@@ -214,8 +222,7 @@ pub(super) fn write<'l>(
     let Summed { mut out, sum } = out;
     out.write_all(&sum.finalize().to_le_bytes())?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.persist(folder.join(NAME)).map_err(|error| error.error)?;
-    Ok(())
+    replace(file, &folder.join(NAME))
 }
 
 fn numbers(sizes: &Sizes) -> Numbers<'static, 7> {

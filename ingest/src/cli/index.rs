@@ -16,6 +16,7 @@ use crate::gate::Gate;
 use crate::index::{IndexError, IndexOptions, IndexSummary, Progress, identity, index};
 use crate::pool::ParseCommand;
 use crate::reason::told;
+use crate::replace::replace;
 use crate::walk::Limits;
 use crate::{sandbox, tree};
 
@@ -147,7 +148,7 @@ fn to_file(options: &IndexOptions, out: &Path, bar: &Bar) -> anyhow::Result<Inde
     let file = tempfile::Builder::new().prefix(".snapshot-").tempfile_in(folder).with_context(cannot)?;
     let summary = write_to(options, file.as_file(), compressed, bar)?;
     readable_as_any_file(file.as_file()).with_context(cannot)?;
-    file.persist(out).with_context(cannot)?;
+    replace(file, out).with_context(cannot)?;
     Ok(summary)
 }
 

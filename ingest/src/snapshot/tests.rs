@@ -346,6 +346,23 @@ fn fields_of_a_newer_writer_are_accepted_and_belong_to_the_hash() {
 }
 
 #[test]
+fn a_snapshot_of_many_chunks_has_the_digest_of_all_of_them() {
+    let write = |out: &mut dyn std::io::Write| {
+        let mut writer = Writer::new(out, &header())?;
+        for at in 0..3_000 {
+            writer.file(&file(&format!("{at:04}.ts")))?;
+        }
+        writer.finish()
+    };
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    assert!(out.len() > 1 << 20, "{} bytes", out.len());
+    assert_eq!(read(out.as_slice()).unwrap(), 3_000);
+    let mut too_small = [0; 600 << 10];
+    assert!(matches!(write(&mut too_small.as_mut_slice()), Err(WriteError::Output(_))));
+}
+
+#[test]
 fn a_writer_refuses_what_a_reader_would() {
     let mut out = Vec::new();
     let mut writer = Writer::new(&mut out, &header()).unwrap();

@@ -1,13 +1,18 @@
 //! Writing a snapshot: sections in order, paths ascending, counts and digest at the end.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use sync_core::graph::{End, FileFacts, Header, Skipped};
 
 use super::MAX_LINE;
 use super::bounds::{self, Breach};
+use super::digest::Digested;
+
+/// Bytes that are written and digested at once.
+const CHUNK: usize = 256 << 10;
 
 /// A line of a snapshot by reference, so that facts are written without a copy; the same JSON as
 /// [`sync_core::graph::Line`].
@@ -62,7 +67,9 @@ impl FileLine {
 /// [`Writer::finish`]. The bytes are a function of what is written.
 pub struct Writer<'a> {
     out: &'a mut dyn Write,
-    digest: Sha256,
+    chunk: Vec<u8>,
+    /// Of the chunks before; most snapshots have none.
+    digest: Option<Digested>,
     counts: End,
     last_skipped: Option<String>,
     last_file: Option<String>,
@@ -118,7 +125,7 @@ impl<'a> Writer<'a> {
         let counts =
             End { files: 0, skipped: 0, symbols: 0, edges: 0, unresolved: 0, call_sites: 0, sha256: String::new() };
         bounds::header(header).map_err(|breach| WriteError::Header { breach })?;
-        let mut writer = Self { out, digest: Sha256::new(), counts, last_skipped: None, last_file: None };
+        let mut writer = Self { out, chunk: Vec::new(), digest: None, counts, last_skipped: None, last_file: None };
         writer.write_line("header", &LineRef::Header(header))?;
         Ok(writer)
     }
@@ -158,9 +165,14 @@ impl<'a> Writer<'a> {
 
     /// Writes the end and flushes; what was counted comes back.
     pub fn finish(mut self) -> Result<End, WriteError> {
+        let chunk = self.next_chunk();
+        self.out.write_all(&chunk)?;
+        let mut digest = self.digest.take().unwrap_or_else(|| Digested::Here(Sha256::default()));
+        digest.update(&chunk)?;
         let mut end = self.counts.clone();
-        end.sha256 = hex::encode(std::mem::take(&mut self.digest).finalize());
-        self.write_line("end", &LineRef::End(&end))?;
+        end.sha256 = digest.finish()?;
+        encode("end", &LineRef::End(&end), &mut self.chunk)?;
+        self.out.write_all(&self.chunk)?;
         self.out.flush()?;
         Ok(end)
     }
@@ -172,8 +184,17 @@ impl<'a> Writer<'a> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.digest.update(bytes);
-        self.out.write_all(bytes)
+        self.chunk.extend_from_slice(bytes);
+        if self.chunk.len() < CHUNK {
+            return Ok(());
+        }
+        let chunk = self.next_chunk();
+        self.digest.get_or_insert_with(Digested::apart).update(&chunk)?;
+        self.out.write_all(&chunk)
+    }
+
+    fn next_chunk(&mut self) -> Arc<Vec<u8>> {
+        Arc::new(std::mem::take(&mut self.chunk))
     }
 }
 
