@@ -23,6 +23,9 @@ pub(super) struct Keys {
     pub(super) literals: BTreeMap<String, u64>,
 }
 
+/// An argument in the file that gives it.
+type Given = (FileId, ExprId);
+
 /// The values that a key may have.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options {
@@ -111,7 +114,7 @@ impl<'p> Evaluator<'p, '_> {
 
     /// The keys that a package puts into an object which a member of something of it holds, or gives beside an argument:
     /// `context.repo`, `context.issue({ body })`.
-    fn known_keys(&mut self, file: FileId, expr: ExprId) -> Option<(&'p [String], Option<(FileId, ExprId)>)> {
+    fn known_keys(&mut self, file: FileId, expr: ExprId) -> Option<(&'p [String], Option<Given>)> {
         let (file, expr) = self.initial(file, expr).unwrap_or((file, expr));
         let parsed = self.world.file(file).parsed;
         let (member, given) = match parsed.expr(expr) {

@@ -102,6 +102,10 @@ impl Evaluator<'_, '_> {
         if given.is_known() {
             return given;
         }
+        // What stands in another function, or is only called here, nobody finds by an export.
+        if it.outer.is_some() || it.closed {
+            return declared;
+        }
         let given = self.given_to_entry(file, function, at, steps, line);
         if given.is_known() {
             return given;
@@ -382,7 +386,7 @@ impl Evaluator<'_, '_> {
         for _ in 0..DEEPEST {
             match parsed.expr(value) {
                 Expr::Cast(inner, _) | Expr::Guarded(inner) | Expr::Await(inner) | Expr::Member(inner, _) => {
-                    value = *inner
+                    value = *inner;
                 }
                 Expr::Object(properties) => match properties.iter().find(|it| matches!(it, Property::Spread(_))) {
                     Some(Property::Spread(inner)) => value = *inner,

@@ -179,13 +179,12 @@ impl Evaluator<'_, '_> {
                         Err(field) => field,
                     };
                     let named = keywords.filter(|_| !field.is_empty() && field.parse::<usize>().is_err());
-                    let value = match named {
-                        Some(keywords) => self.option(file, keywords, &field),
-                        None => {
-                            let at = field.parse().unwrap_or(places);
-                            places += 1;
-                            arguments.get(at).filter(|argument| !argument.spread).map(|argument| (file, argument.value))
-                        }
+                    let value = if let Some(keywords) = named {
+                        self.option(file, keywords, &field)
+                    } else {
+                        let at = field.parse().unwrap_or(places);
+                        places += 1;
+                        arguments.get(at).filter(|argument| !argument.spread).map(|argument| (file, argument.value))
                     };
                     let readings = value.map_or_else(unknown, |(there, value)| self.readings(there, value, depth + 1));
                     match readings.as_slice() {
