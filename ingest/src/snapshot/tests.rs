@@ -358,7 +358,7 @@ fn a_snapshot_of_many_chunks_has_the_digest_of_all_of_them() {
     write(&mut out).unwrap();
     assert!(out.len() > 1 << 20, "{} bytes", out.len());
     assert_eq!(read(out.as_slice()).unwrap(), 3_000);
-    let mut too_small = [0; 600 << 10];
+    let mut too_small = vec![0; 600 << 10];
     assert!(matches!(write(&mut too_small.as_mut_slice()), Err(WriteError::Output(_))));
 }
 
