@@ -93,12 +93,6 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
         } else {
             rest.to_owned()
         };
-        // What a package puts beside the vendor's answer (`error`, `headers`) is no field of that.
-        if let (Answer::Package { .. }, Some(envelope)) = (&found.answer, &found.envelope)
-            && field.split(['.', '[']).next() != Some(envelope.as_str())
-        {
-            continue;
-        }
         let whole = found.envelope.as_deref() == Some(field.as_str()) || field == "data" || field.ends_with("[]");
         // An item that is only looked at as a whole is a read of its list.
         let field = field.trim_end_matches("[]").to_owned();
