@@ -286,6 +286,10 @@ impl<'p, 'w> Evaluator<'p, 'w> {
                     return value;
                 }
                 let ty = self.ask(Question::Type(file, *ty));
+                // `vi.fn() as typeof fetch` is what it is made as.
+                if matches!(ty, Value::Global(_)) {
+                    return value;
+                }
                 self.declared(ty, file, None, 0, "cast to the client's type")
             }
         }
@@ -357,6 +361,9 @@ impl<'p, 'w> Evaluator<'p, 'w> {
         let Some(it) = parsed.bindings.get(binding as usize) else { return Value::Unknown };
         let Some(ty) = it.ty else { return Value::Unknown };
         let ty = self.ask(Question::Type(file, ty));
+        if matches!(ty, Value::Global(_)) && matches!(it.origin, Origin::Value(..)) {
+            return Value::Unknown;
+        }
         let step = format!("{} declared with the client's type", parsed.name(it.name));
         self.declared(ty, file, it.symbol, it.line, &step)
     }
