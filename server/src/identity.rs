@@ -125,9 +125,7 @@ impl Authenticator {
             .organization(&trusted.organization, &verified)
             .await?
             .ok_or_else(|| refused("unknown_organization", "the token's organization is not served here", None))?;
-        if organization.state != OrganizationState::Active {
-            return Err(refused("organization_suspended", SUSPENDED, None));
-        }
+        let active = organization.state == OrganizationState::Active;
         let member =
             self.member(&organization, &trusted, &verified, now).await.map_err(|error| store_failed(&error))?;
         let principal = Principal {
@@ -140,6 +138,10 @@ impl Authenticator {
             readable: member.readable,
             credential_id: format!("jwt:{}", sync_core::text::shown(&verified.issuer, 200)),
         };
+        // The refusal is the organization's to know, as that of a token is.
+        if !active {
+            return Err(refused("organization_suspended", SUSPENDED, Some(principal)));
+        }
         if member.disabled_at.is_some_and(|at| at <= now) {
             return Err(refused("member_disabled", MEMBER_DISABLED, Some(principal)));
         }

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use sqlx::{Connection as _, Executor as _};
 use sync_core::principal::Principal;
 use sync_server::audit::heads::Heads;
 use sync_server::audit::maintain::Maintainer;
@@ -38,6 +39,49 @@ async fn sealing<'a>(database: &'a TestDatabase, principal: &Principal, heads: &
     let heads = Heads::new(Some(heads.to_owned()), None).unwrap();
     let maintainer = Maintainer::new(log.maintenance.clone(), log.keys.clone(), heads, None, clock);
     (log, maintainer)
+}
+
+/// What left the database says which organizations there are, and not the names that the database has for them now.
+#[test]
+fn an_organization_that_was_renamed_or_forgotten_is_found_by_its_heads() {
+    with_database(async |database: &TestDatabase| {
+        let two = TwoOrganizations::create(&database.store).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let heads = folder.path().join("heads.ndjson");
+        let (log, mut maintainer) = sealing(database, &two.alpha.principal, &heads).await;
+        log.write(3, NOW).await;
+        Log::of(database, &two.beta.principal).await.write(2, NOW).await;
+        log.settle().await;
+        maintainer.round().await;
+        let alpha = log.organization().to_string();
+        let text = std::fs::read_to_string(&heads).unwrap();
+        let of_alpha: String =
+            text.lines().filter(|line| line.contains(&alpha)).map(|line| format!("{line}\n")).collect();
+        let kept = folder.path().join("alpha.ndjson");
+        std::fs::write(&kept, of_alpha).unwrap();
+        let nowhere = folder.path().join("nowhere");
+        let against = ["--against", kept.to_str().unwrap()];
+        let verify = |args: &[&str]| said(&syncd(database, &nowhere, &[&["audit", "verify"], args, &against].concat()));
+        assert_eq!(verify(&["--organization", "alpha"]).1, Some(0));
+        assert_eq!(verify(&[]).1, Some(0));
+
+        let mut superuser = database.superuser().await;
+        let mut rename = async |from: &str, to: &str| {
+            let rename = sqlx::query("UPDATE routing.organizations SET slug = $2 WHERE slug = $1");
+            rename.bind(from).bind(to).execute(&mut superuser).await.unwrap();
+        };
+        for (from, to) in [("alpha", "other"), ("beta", "alpha"), ("other", "beta")] {
+            rename(from, to).await;
+        }
+        let (text, code) = verify(&["--organization", "alpha"]);
+        assert!(code == Some(1) && text.contains("alpha: NOT PROVEN"), "{text}");
+
+        let forget = "SET session_replication_role = replica; DELETE FROM routing.organizations WHERE slug = 'beta'";
+        superuser.execute(forget).await.unwrap();
+        let (text, code) = verify(&[]);
+        assert!(code == Some(1) && text.contains(&format!("{alpha}: NOT WHOLE: heads of it left")), "{text}");
+        superuser.close().await.unwrap();
+    });
 }
 
 #[test]

@@ -154,6 +154,8 @@ fn an_export_is_of_one_moment_and_is_written_down_before_and_after() {
         log.settle().await;
         let mut open = database.store.begin(alpha).await.unwrap();
         open.record_event(&event(NOW - Duration::HOUR)).await.unwrap();
+        // Ended, and newer than what is open: left out too, which the end says.
+        log.write(1, NOW - Duration::MINUTE).await;
         let reply = get(&service, "/v1/audit/export?to=2026-11-30T12:00:00Z", &token).await;
         open.commit().await.unwrap();
         assert_eq!((reply.status, reply.header("content-type")), (200, "application/x-ndjson"), "{}", reply.status);
@@ -162,6 +164,7 @@ fn an_export_is_of_one_moment_and_is_written_down_before_and_after() {
         assert_eq!(given.iter().cloned().collect::<BTreeSet<_>>(), ids);
         assert!(given.is_sorted(), "the oldest first");
         assert_eq!((&end["rows"], &end["complete"]), (&json!(1201), &json!(true)));
+        assert_eq!(end["newer_from"], "2026-11-30T11:59:00.000Z");
         // The head is a signed one, which the log leads to.
         let (left, _) = heads::read(&end["head"].to_string());
         assert_eq!(left[0].head.rows, 1201);
@@ -208,6 +211,7 @@ fn an_export_whose_reader_leaves_says_so() {
             tx.record_event(&event).await.unwrap();
         }
         tx.commit().await.unwrap();
+        Log::of(database, alpha).await.settle().await;
         let request = service.client.get(format!("{}/v1/audit/export", service.url)).bearer_auth(&token);
         let mut response = request.send().await.unwrap();
         assert!(response.chunk().await.unwrap().is_some());

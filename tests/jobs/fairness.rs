@@ -1,7 +1,7 @@
 //! Who is served next, where many wait.
 
 use sync_store::JobCause;
-use sync_tests::{TestDatabase, with_database};
+use sync_tests::{NOW, TestDatabase, with_database};
 
 use super::Queue;
 
@@ -78,6 +78,16 @@ fn a_suspended_organization_is_not_served() {
         sqlx::query("UPDATE routing.organizations SET state = 'suspended'").execute(&mut superuser).await.unwrap();
         assert_eq!(queue.take().await, None);
         sqlx::query("UPDATE routing.organizations SET state = 'active'").execute(&mut superuser).await.unwrap();
-        assert!(queue.take().await.is_some());
+        let ticket = queue.take().await.unwrap();
+        // A run that has begun is not kept on either: whoever does it notices with its next heartbeat.
+        let kept = async || {
+            let mut tx = database.store.system("test").await.unwrap();
+            let kept = tx.heartbeat(&[ticket.holder], NOW + time::Duration::HOUR).await.unwrap();
+            tx.commit().await.unwrap();
+            kept
+        };
+        assert_eq!(kept().await, [ticket.holder]);
+        sqlx::query("UPDATE routing.organizations SET state = 'suspended'").execute(&mut superuser).await.unwrap();
+        assert_eq!(kept().await, []);
     });
 }

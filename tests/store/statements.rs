@@ -329,6 +329,8 @@ probes! {
     Tx member_by_name(tx, of) => tx.member_by_name(&of.who.principal.name);
     Tx members(tx, of) => tx.members(None, None, 9);
     Tx member(tx, of) => tx.member(of.member);
+    Tx roles_by_issuer(tx, of) => tx.roles_by_issuer(&of.identity());
+    Tx reads_more_than(tx, of) => tx.reads_more_than(of.who.principal.id, &[]);
     Tx lock_member(tx, of) => tx.lock_member(of.member);
     Tx change_member(tx, of) => tx.change_member(of.member, &MemberChange { role: Some(Role::Admin), ..MemberChange::default() }, NOW);
     Tx enqueue(tx, of) => tx.enqueue(&of.job("main"), NOW);

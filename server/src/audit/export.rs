@@ -111,7 +111,8 @@ impl<'a, S: Sink> Export<'a, S> {
                 break true;
             }
         };
-        let last_line = self.last_line(complete, last.map(|(time, _)| time), head.as_ref());
+        let left_out = if complete { self.newer(horizon).await? } else { None };
+        let last_line = self.last_line(complete, last.map(|(time, _)| time), left_out, head.as_ref());
         // A reader that took nothing until the deadline has had its chance.
         match timeout_at(deadline + super::TOTAL_BUDGET, self.sink.take(last_line)).await {
             Ok(taken) => taken?,
@@ -143,11 +144,28 @@ impl<'a, S: Sink> Export<'a, S> {
         Bytes::from(lines)
     }
 
-    fn last_line(&self, complete: bool, last: Option<OffsetDateTime>, head: Option<&SignedHead>) -> Bytes {
+    /// When the oldest row began that is committed and left out: the moment lies before transactions that are open anywhere on
+    /// the server, and what was written after those began comes after it.
+    async fn newer(&self, horizon: u64) -> Result<Option<OffsetDateTime>, StoreError> {
+        let newer = AuditFilter { below_xid: None, from_xid: Some(horizon), ..self.filter.clone() };
+        let mut tx = self.store.begin(self.principal).await?;
+        let oldest = tx.audit_events(&newer, AuditOrder::OldestFirst(None), 1).await?;
+        tx.commit().await?;
+        Ok(oldest.first().map(|event| event.time))
+    }
+
+    fn last_line(
+        &self,
+        complete: bool,
+        last: Option<OffsetDateTime>,
+        left_out: Option<OffsetDateTime>,
+        head: Option<&SignedHead>,
+    ) -> Bytes {
         let end = json!({ "end": {
             "rows": self.rows,
             "complete": complete,
             "last_time": last.map(rfc3339_millis),
+            "newer_from": left_out.map(rfc3339_millis),
             "head": head,
         } });
         let sign = match self.format {

@@ -180,7 +180,10 @@ impl SystemTx {
         lease_until: OffsetDateTime,
     ) -> Result<Vec<LeaseId>, StoreError> {
         let kept: Vec<Uuid> = sqlx::query_scalar(
-            "UPDATE routing.job_tickets SET lease_until = $2 WHERE holder = ANY ($1) AND state = 'leased' RETURNING holder",
+            "UPDATE routing.job_tickets t SET lease_until = $2
+             WHERE holder = ANY ($1) AND state = 'leased'
+               AND EXISTS (SELECT FROM routing.organizations o WHERE o.id = t.organization_id AND o.state = 'active')
+             RETURNING holder",
         )
         .bind(holders.iter().map(|holder| holder.uuid()).collect::<Vec<_>>())
         .bind(lease_until)

@@ -168,6 +168,34 @@ impl Tx {
         self.member(id).await
     }
 
+    /// The roles of those who come by that issuer, let in or not, each once. Until this transaction ends, none of them gets
+    /// another. In a transaction of [`crate::Store::begin_change`].
+    pub async fn roles_by_issuer(&mut self, issuer: &str) -> Result<Vec<Role>, StoreError> {
+        sqlx::query("SELECT FROM sync.principals WHERE role = 'owner' OR issuer = $1 ORDER BY id FOR UPDATE")
+            .bind(issuer)
+            .fetch_all(self.connection())
+            .await?;
+        let roles: Vec<String> =
+            sqlx::query_scalar("SELECT DISTINCT role FROM sync.principals WHERE issuer = $1 ORDER BY role")
+                .bind(issuer)
+                .fetch_all(self.connection())
+                .await?;
+        roles.iter().map(|role| role.parse().map_err(|error| StoreError::unreadable("role", error))).collect()
+    }
+
+    /// Whether a member reads a repository that is not among these.
+    pub async fn reads_more_than(&mut self, id: PrincipalId, these: &[RepositoryId]) -> Result<bool, StoreError> {
+        let these: Vec<Uuid> = these.iter().map(|id| id.uuid()).collect();
+        Ok(sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM sync.principals p WHERE p.id = $1 AND (p.reads_all OR EXISTS (
+                 SELECT FROM sync.grants g WHERE g.principal_id = p.id AND g.repository_id <> ALL ($2))))",
+        )
+        .bind(id.uuid())
+        .bind(these)
+        .fetch_one(self.connection())
+        .await?)
+    }
+
     /// Creates a member without an identity elsewhere; [`StoreError::Conflict`] `principals_local_name` where there is
     /// one of that name.
     pub async fn add_member(&mut self, member: &NewMember<'_>, now: OffsetDateTime) -> Result<(), StoreError> {

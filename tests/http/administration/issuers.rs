@@ -1,8 +1,11 @@
 //! Issuers that an organization trusts.
 
 use serde_json::{Value, json};
+use sync_core::ids::PrincipalId;
+use sync_core::principal::{PrincipalKind, Role};
+use sync_store::NewMember;
 use sync_tests::service::TestService;
-use sync_tests::{TestDatabase, TwoOrganizations, with_database};
+use sync_tests::{NOW, TestDatabase, TwoOrganizations, with_database};
 
 use super::Api;
 
@@ -63,6 +66,43 @@ fn issuers_are_trusted_by_a_claim_that_names_the_organization() {
         let mine = format!("/issuers/{}", made["id"].as_str().unwrap());
         alpha.good("DELETE", &mine, Value::Null, 204).await;
         assert_eq!(alpha.code("DELETE", &mine, Value::Null, 404).await, "not_found");
+        service.stop().await;
+    });
+}
+
+/// Who says what an issuer's keys are can come as anybody of it: where an owner comes by it, only an owner says so.
+#[test]
+fn an_issuer_that_an_owner_comes_by_is_the_owners_to_trust() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let owner = Api::of(&service, &both.alpha.principal).await;
+        let (_, token) = owner.member("boss", "admin", &["admin"]).await;
+        let admin = owner.with(&token["secret"]);
+        let issuer = "https://id.example.com";
+        let wanted = json!({ "issuer": issuer, "organization_claim": "org" });
+        // Nobody comes by it yet, and then somebody who is no owner: an admin may.
+        let made = admin.good("POST", "/issuers", wanted.clone(), 201).await;
+        let mut tx = database.store.begin_change(&both.alpha.principal).await.unwrap();
+        let alice = NewMember {
+            id: PrincipalId::at(NOW),
+            name: "alice",
+            kind: PrincipalKind::User,
+            role: Role::Member,
+            identity: Some((issuer, "alice")),
+            reads_all: true,
+        };
+        tx.create_member(&alice, NOW).await.unwrap();
+        tx.commit().await.unwrap();
+        admin.good("DELETE", &format!("/issuers/{}", made["id"].as_str().unwrap()), Value::Null, 204).await;
+        let made = admin.good("POST", "/issuers", wanted.clone(), 201).await;
+        let path = format!("/issuers/{}", made["id"].as_str().unwrap());
+
+        owner.good("PATCH", &format!("/members/{}", alice.id), json!({ "role": "owner" }), 200).await;
+        assert_eq!(admin.code("DELETE", &path, Value::Null, 403).await, "forbidden");
+        owner.good("DELETE", &path, Value::Null, 204).await;
+        assert_eq!(admin.code("POST", "/issuers", wanted.clone(), 403).await, "forbidden");
+        owner.good("POST", "/issuers", wanted, 201).await;
         service.stop().await;
     });
 }

@@ -117,3 +117,40 @@ fn two_owners_who_unmake_each_other_leave_one() {
         service.stop().await;
     });
 }
+
+/// An administrator whom an owner lets read what is granted only, widens neither itself nor anybody, and unmakes no owner's
+/// credentials.
+#[test]
+fn a_limited_administrator_gives_no_more_than_it_has() {
+    with_database(async |database: &TestDatabase| {
+        let both = TwoOrganizations::create(&database.store).await.unwrap();
+        let service = TestService::start(database).await;
+        let owner = Api::of(&service, &both.alpha.principal).await;
+        let (id, token) = owner.member("boss", "admin", &["admin"]).await;
+        let admin = owner.with(&token["secret"]);
+        let (other, theirs) = owner.member("ci", "member", &["graph:read"]).await;
+        let own = format!("/members/{id}");
+        owner.good("PATCH", &own, json!({ "reads_all": false }), 200).await;
+        service.clock.advance(time::Duration::seconds(10));
+        let rotate = format!("/tokens/{}/rotate", theirs["token"]["id"].as_str().unwrap());
+        for (method, path, body) in [
+            ("PATCH", own.as_str(), json!({ "reads_all": true })),
+            ("POST", "/members", json!({ "name": "x", "role": "member" })),
+            ("POST", "/members", json!({ "name": "x", "role": "member", "reads_all": true })),
+            ("POST", "/tokens", json!({ "principal": other, "name": "x", "scopes": ["graph:read"] })),
+            ("POST", &rotate, json!({})),
+            ("POST", "/issuers", json!({ "issuer": "https://id.example.com", "organization_claim": "org" })),
+        ] {
+            assert_eq!(admin.code(method, path, body, 403).await, "forbidden", "{method} {path}");
+        }
+        let made = json!({ "name": "y", "role": "member", "reads_all": false });
+        let made = admin.good("POST", "/members", made, 201).await;
+        let own_token = json!({ "principal": made["id"], "name": "x", "scopes": ["graph:read"] });
+        admin.good("POST", "/tokens", own_token, 201).await;
+
+        let of_owner = owner.get(&format!("/tokens?principal={}", both.alpha.principal.id)).await.json();
+        let of_owner = format!("/tokens/{}", of_owner["items"][0]["id"].as_str().unwrap());
+        assert_eq!(admin.code("DELETE", &of_owner, Value::Null, 403).await, "forbidden");
+        service.stop().await;
+    });
+}

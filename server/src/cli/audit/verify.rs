@@ -1,10 +1,12 @@
 //! `syncd audit verify`.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use sync_core::clock::rfc3339_millis;
+use sync_core::ids::OrganizationId;
 use sync_core::seal::{Finding, SignedHead};
 
 use super::super::{FAILED, Failure, say};
@@ -17,7 +19,7 @@ use crate::config::Config;
 /// What is verified.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct VerifyArgs {
-    /// Short name of the organization. Absent: every one.
+    /// Short name of the organization. Absent: every one, and every one that a head names.
     #[arg(long, short, value_name = "NAME")]
     organization: Option<String>,
     /// Heads that the log has to lead to: a file of them (one a line; - for stdin), or one as JSON.
@@ -28,60 +30,102 @@ pub(in crate::cli) struct VerifyArgs {
 /// Verifies one organization's log or all of them; fails where one is not whole.
 pub(super) async fn run(args: &VerifyArgs, config: &Config) -> Result<ExitCode, Failure> {
     let keys = maintain::keys(config)?;
-    let against = given_heads(args.against.as_deref(), config)?;
+    let given = given_heads(args.against.as_deref(), config)?;
     let store = connect(config).await?;
     let organizations = organizations(&store, args.organization.as_deref()).await?;
+    let mut left: BTreeSet<OrganizationId> = given.all().map(|signed| signed.head.organization).collect();
+    let against: Vec<SignedHead> = given.all().cloned().collect();
     let mut whole = true;
     for organization in organizations {
-        let report = verify(&store, &keys, organization.id, &against).await.map_err(|error| match error {
-            Unverifiable::Store(error) => error.into(),
-            Unverifiable::Head { .. } | Unverifiable::HeadOfOtherKey { .. } => {
-                let text = error.to_string();
-                let (what, next) = text.split_once("; next: ").unwrap_or((&text, "give other heads"));
-                Failure::failed(what, next)
-            }
-        })?;
+        left.remove(&organization.id);
+        let report = verify(&store, &keys, organization.id, &against).await.map_err(unverifiable)?;
         whole &= report.is_whole();
         for line in told(&organization.slug, &report, &keys) {
             say(&line)?;
+        }
+        // A name is the database's to give: heads of another organization say nothing of the one that has it now.
+        let strangers = args.organization.is_some() && !given.asked.is_empty() && report.seals > 0;
+        if strangers && !given.asked.iter().any(|signed| signed.head.organization == organization.id) {
+            whole = false;
+            let (slug, id) = (&organization.slug, organization.id);
+            say(&format!(
+                "{slug}: NOT PROVEN: {slug} is {id}, and none of the heads of --against is of it; next: give heads of \
+                 it, or verify without --organization, which examines whatever the heads are of"
+            ))?;
+        }
+    }
+    if args.organization.is_none() {
+        // What left the database knows organizations that the database may have forgotten.
+        for id in left {
+            whole = false;
+            say(&format!("{id}: NOT WHOLE: heads of it left the database, which knows no such organization any more"))?;
+            let report = verify(&store, &keys, id, &against).await.map_err(unverifiable)?;
+            for line in told(&id.to_string(), &report, &keys) {
+                say(&format!("  {line}"))?;
+            }
         }
     }
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
+fn unverifiable(error: Unverifiable) -> Failure {
+    match error {
+        Unverifiable::Store(error) => error.into(),
+        Unverifiable::Head { .. } | Unverifiable::HeadOfOtherKey { .. } => {
+            let text = error.to_string();
+            let (what, next) = text.split_once("; next: ").unwrap_or((&text, "give other heads"));
+            Failure::failed(what, next)
+        }
+    }
+}
+
+/// Heads that the log has to lead to.
+struct Given {
+    /// Those of `--against`.
+    asked: Vec<SignedHead>,
+    /// Those of the file that our own worker appends to.
+    kept: Vec<SignedHead>,
+}
+
+impl Given {
+    fn all(&self) -> impl Iterator<Item = &SignedHead> {
+        self.asked.iter().chain(&self.kept)
+    }
+}
+
 /// The heads of `--against`, and those of the file that our own worker appends to, where it is on this machine.
-fn given_heads(against: Option<&str>, config: &Config) -> Result<Vec<SignedHead>, Failure> {
-    let mut texts = Vec::new();
-    match against {
-        None => {}
+fn given_heads(against: Option<&str>, config: &Config) -> Result<Given, Failure> {
+    let asked = match against {
+        None => Vec::new(),
         Some("-") => {
             let mut text = String::new();
             std::io::stdin()
                 .read_to_string(&mut text)
                 .map_err(|error| Failure::failed(format!("stdin cannot be read: {error}"), "give a file"))?;
-            texts.push(("stdin".to_owned(), text));
+            heads_in("stdin", &text)?
         }
-        Some(json) if json.trim_start().starts_with('{') => texts.push(("--against".to_owned(), json.to_owned())),
-        Some(path) => texts.push((path.to_owned(), read(Path::new(path))?)),
+        Some(json) if json.trim_start().starts_with('{') => heads_in("--against", json)?,
+        Some(path) => heads_in(path, &read(Path::new(path))?)?,
+    };
+    let kept = match config.audit_heads_file.as_deref().filter(|path| path.exists()) {
+        None => Vec::new(),
+        Some(path) => heads_in(&path.display().to_string(), &read(path)?)?,
+    };
+    Ok(Given { asked, kept })
+}
+
+fn heads_in(from: &str, text: &str) -> Result<Vec<SignedHead>, Failure> {
+    let (heads, others) = heads::read(text);
+    if heads.is_empty() && !text.trim().is_empty() {
+        return Err(Failure::failed(
+            format!("{from} holds no head"),
+            "give lines of audit_heads_file, or the `head` of a proof",
+        ));
     }
-    if let Some(path) = config.audit_heads_file.as_deref().filter(|path| path.exists()) {
-        texts.push((path.display().to_string(), read(path)?));
+    for line in others {
+        say(&format!("note: line {line} of {from} is no head and is not compared"))?;
     }
-    let mut all = Vec::new();
-    for (from, text) in texts {
-        let (heads, others) = heads::read(&text);
-        if heads.is_empty() && !text.trim().is_empty() {
-            return Err(Failure::failed(
-                format!("{from} holds no head"),
-                "give lines of audit_heads_file, or the `head` of a proof",
-            ));
-        }
-        for line in others {
-            say(&format!("note: line {line} of {from} is no head and is not compared"))?;
-        }
-        all.extend(heads);
-    }
-    Ok(all)
+    Ok(heads)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -111,12 +155,13 @@ fn told(slug: &str, report: &Report, keys: &SealKeys) -> Vec<String> {
             }
         }
         Some(last) => lines.push(format!(
-            "{slug}: whole: {} in {}, proven up to seal {} of {} (root {})",
+            "{slug}: whole: {} in {}, proven up to seal {} of {} (root {}), of {}",
             counted(report.rows, "row"),
             counted(kept, "seal"),
             last.head.number,
             rfc3339_millis(last.head.time),
-            last.head.root
+            last.head.root,
+            report.organization
         )),
         None => lines.push(format!("{slug}: nothing is sealed yet, so nothing is proven")),
     }

@@ -9,7 +9,7 @@ use sync_core::principal::Role;
 use sync_store::{MemberChange, StoreError};
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::views::{MemberView, named, owners_only};
+use super::views::{MemberView, named, owners_only, reads_no_more};
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -71,6 +71,7 @@ impl Answer for ChangeMember {
         // Its role is read under the lock that changes of roles wait for.
         let before = reading.tx.lock_member(id).await?.ok_or_else(not_found)?;
         owners_only(call, [before.role].into_iter().chain(wanted.role))?;
+        reads_no_more(call, wanted.reads_all == Some(true))?;
         reading.rows(1);
         match reading.tx.change_member(id, &change, reading.now).await {
             Ok(row) => Ok(row.into()),

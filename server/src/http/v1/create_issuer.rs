@@ -9,7 +9,7 @@ use sync_core::principal::Role;
 use sync_store::{IssuerRow, StoreError};
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::views::IssuerView;
+use super::views::{IssuerView, owners_issuer, reads_no_more};
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -55,7 +55,7 @@ impl Endpoint for CreateIssuer {
     const PATH: &'static str = "/v1/issuers";
     const TAG: &'static str = "identity";
     const SUMMARY: &'static str = "Trust an issuer of JSON Web Tokens";
-    const DESCRIPTION: &'static str = "Its access tokens are accepted from now on where the named claim is the short name or the id of this organization, and their audience is this service. Its keys are found by its OpenID configuration, or at `jwks_url`. Who comes with such a token becomes a member at first sight.";
+    const DESCRIPTION: &'static str = "Its access tokens are accepted from now on where the named claim is the short name or the id of this organization, and their audience is this service. Its keys are found by its OpenID configuration, or at `jwks_url`. Who comes with such a token becomes a member at first sight. Where an owner comes by it, only an owner does this.";
     const SUCCESS: StatusCode = StatusCode::CREATED;
     type Path = Nothing;
     type Query = Nothing;
@@ -79,6 +79,8 @@ impl Answer for CreateIssuer {
         };
         issuers::check_new(&row, &call.app.config.private_issuer_hosts)
             .map_err(|(argument, allowed)| Problem::invalid_argument(argument, allowed))?;
+        owners_issuer(call, reading, &row.issuer).await?;
+        reads_no_more(call, row.reads_all)?;
         match reading.tx.create_issuer(&row).await {
             Ok(()) => {}
             Err(StoreError::Conflict(_)) => {

@@ -9,7 +9,7 @@ use sync_core::principal::{PrincipalKind, Role};
 use sync_store::{NewMember, StoreError};
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::views::{MemberView, named, owners_only};
+use super::views::{MemberView, named, owners_only, reads_no_more};
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -38,7 +38,7 @@ impl Endpoint for CreateMember {
     const PATH: &'static str = "/v1/members";
     const TAG: &'static str = "identity";
     const SUMMARY: &'static str = "Make a service principal";
-    const DESCRIPTION: &'static str = "A member that is a machine: CI, a collector, an agent that runs by itself. It can do nothing until it has a token: POST /v1/tokens. People become members at their first request with a token of an issuer that the organization trusts.";
+    const DESCRIPTION: &'static str = "A member that is a machine: CI, a collector, an agent that runs by itself. It can do nothing until it has a token: POST /v1/tokens. Whoever reads only what is granted makes members of the same kind. People become members at their first request with a token of an issuer that the organization trusts.";
     const SUCCESS: StatusCode = StatusCode::CREATED;
     type Path = Nothing;
     type Query = Nothing;
@@ -50,6 +50,7 @@ impl Answer for CreateMember {
     async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<MemberView, Problem> {
         let wanted = input.body;
         owners_only(call, [wanted.role])?;
+        reads_no_more(call, wanted.reads_all.unwrap_or(true))?;
         let id = PrincipalId::at(reading.now);
         let new = NewMember {
             id,

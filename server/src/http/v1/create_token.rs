@@ -12,7 +12,7 @@ use sync_store::{NewToken, StoreError};
 use time::Duration;
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::views::{NewTokenView, named, owners_only, usable};
+use super::views::{NewTokenView, credential_reads_no_more, named, owners_only, usable};
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -55,7 +55,7 @@ impl Endpoint for CreateToken {
     const PATH: &'static str = "/v1/tokens";
     const TAG: &'static str = "identity";
     const SUMMARY: &'static str = "Make a token for a member";
-    const DESCRIPTION: &'static str = "The answer holds the token, which is shown this once and kept nowhere. Two tokens of a member live under the same name: one, and the one that takes its place.";
+    const DESCRIPTION: &'static str = "The answer holds the token, which is shown this once and kept nowhere. Two tokens of a member live under the same name: one, and the one that takes its place. What has the scope admin makes tokens with every scope that the member's role allows, also without an end: give such a token an end.";
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const FAILURES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
     type Path = Nothing;
@@ -77,6 +77,7 @@ impl Answer for CreateToken {
         // Under the lock that changes of roles wait for: nobody becomes an owner meanwhile.
         let member = reading.tx.lock_member(wanted.principal).await?.ok_or_else(|| Problem::not_found("member"))?;
         owners_only(call, [member.role])?;
+        credential_reads_no_more(call, reading, member.id).await?;
         usable(&wanted.scopes, member.role)?;
         let id = TokenId::at(reading.now);
         let made = token::make(reading.tx.organization(), id, random_secret().map_err(|_| Problem::internal())?);

@@ -8,6 +8,7 @@ use sync_core::policy::Operation;
 use sync_store::StoreError;
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
+use super::views::owners_issuer;
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -29,8 +30,7 @@ impl Endpoint for DeleteIssuer {
     const PATH: &'static str = "/v1/issuers/{issuer}";
     const TAG: &'static str = "identity";
     const SUMMARY: &'static str = "Trust an issuer no longer";
-    const DESCRIPTION: &'static str =
-        "Its tokens are refused from now on. Members who came with them stay, and come back with it.";
+    const DESCRIPTION: &'static str = "Its tokens are refused from now on. Members who came with them stay, and come back with it. Where an owner comes by it, only an owner does this.";
     const SUBJECT: &'static str = "issuer";
     type Path = Named;
     type Query = Nothing;
@@ -39,7 +39,10 @@ impl Endpoint for DeleteIssuer {
 }
 
 impl Answer for DeleteIssuer {
-    async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Nothing, Problem> {
+    async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Nothing, Problem> {
+        if let Some(known) = reading.tx.issuer(input.path.issuer).await? {
+            owners_issuer(call, reading, &known.issuer).await?;
+        }
         match reading.tx.delete_issuer(input.path.issuer).await {
             Ok(()) => {}
             Err(StoreError::NotFound(_)) => return Err(Problem::not_found(Self::SUBJECT)),

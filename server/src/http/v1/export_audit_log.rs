@@ -57,8 +57,9 @@ impl Endpoint for ExportAuditLog {
     const SUMMARY: &'static str = "The audit log as a file";
     const DESCRIPTION: &'static str = "All rows that are wanted, the oldest first, as a stream of one moment: what is \
         written meanwhile is not in it. The last line is an object with `end` (in a table a comment): how many `rows`, \
-        whether the export is `complete` (it ends after four minutes; go on with `from` = `last_time`), and the signed \
-        `head` of the last seal. Without that line the export broke off. It is written down before it begins, and how it \
+        whether the export is `complete` (it ends after four minutes; go on with `from` = `last_time`), from when on \
+        there are newer rows that are not in it (`newer_from`; null where there are none: the moment lies before what is \
+        open in the database, minutes at most), and the signed `head` of the last seal. Without that line the export broke off. It is written down before it begins, and how it \
         ended after.";
     const MEDIA: &'static [&'static str] = &[Format::Ndjson.media_type(), Format::Csv.media_type()];
     type Path = Nothing;

@@ -8,6 +8,7 @@ use sync_core::policy::Operation;
 use sync_store::StoreError;
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
+use super::views::owners_only;
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -29,7 +30,7 @@ impl Endpoint for RevokeToken {
     const PATH: &'static str = "/v1/tokens/{token}";
     const TAG: &'static str = "identity";
     const SUMMARY: &'static str = "Revoke a token";
-    const DESCRIPTION: &'static str = "It is refused from now on, and within ten seconds by every other process of the service. One that was revoked before stays so.";
+    const DESCRIPTION: &'static str = "It is refused from now on, and within ten seconds by every other process of the service. One that was revoked before stays so. An owner's is revoked by owners.";
     const SUBJECT: &'static str = "token";
     type Path = Named;
     type Query = Nothing;
@@ -38,10 +39,14 @@ impl Endpoint for RevokeToken {
 }
 
 impl Answer for RevokeToken {
-    async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Nothing, Problem> {
+    async fn answer(call: &Call, reading: &mut Reading, input: Input<Self>) -> Result<Nothing, Problem> {
+        let not_found = || Problem::not_found(Self::SUBJECT);
+        let known = reading.tx.token_info(input.path.token).await?.ok_or_else(not_found)?;
+        let member = reading.tx.lock_member(known.principal).await?.ok_or_else(not_found)?;
+        owners_only(call, [member.role])?;
         match reading.tx.revoke_token(input.path.token, reading.now).await {
             Ok(()) => {}
-            Err(StoreError::NotFound(_)) => return Err(Problem::not_found(Self::SUBJECT)),
+            Err(StoreError::NotFound(_)) => return Err(not_found()),
             Err(error) => return Err(error.into()),
         }
         reading.rows(1);

@@ -10,7 +10,7 @@ use time::Duration;
 
 use super::create_token::two_live_tokens;
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
-use super::views::{NewTokenView, owners_only};
+use super::views::{NewTokenView, credential_reads_no_more, owners_only};
 use super::words;
 use crate::audit::Reading;
 use crate::http::problem::Problem;
@@ -63,6 +63,7 @@ impl Answer for RotateToken {
         let known = reading.tx.token_info(old).await?.ok_or_else(not_found)?;
         let member = reading.tx.lock_member(known.principal).await?.ok_or_else(not_found)?;
         owners_only(call, [member.role])?;
+        credential_reads_no_more(call, reading, member.id).await?;
         let id = TokenId::at(reading.now);
         let made = token::make(reading.tx.organization(), id, random_secret().map_err(|_| Problem::internal())?);
         let overlap = Duration::hours(overlap.into());

@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sync_core::clock::millis;
 use sync_core::ids::{IssuerId, PrincipalId, RepositoryId, TokenId};
-use sync_core::principal::{PrincipalKind, Role, Scope};
+use sync_core::principal::{PrincipalKind, Readable, Role, Scope};
 use sync_store::{GrantRow, IssuerRow, MemberRow, TokenInfo};
 use time::OffsetDateTime;
 
 use super::endpoint::Call;
 use super::repository_named::RepositoryNamed;
 use super::words;
+use crate::audit::Reading;
 use crate::http::problem::Problem;
 
 /// A member of the organization.
@@ -231,6 +232,46 @@ pub(super) fn owners_only(call: &Call, concerned: impl IntoIterator<Item = Role>
         "Only an owner makes, changes and unmakes owners, or gives them tokens.",
         "Ask an owner of the organization; GET /v1/members?role=owner lists them.",
     ))
+}
+
+/// Refuses to trust an issuer, or to trust it no longer, where an owner comes by it and no owner asks: who says what the keys
+/// of an issuer are can come as anybody of it.
+pub(super) async fn owners_issuer(call: &Call, reading: &mut Reading, issuer: &str) -> Result<(), Problem> {
+    if call.principal().role == Role::Owner || !reading.tx.roles_by_issuer(issuer).await?.contains(&Role::Owner) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        http::StatusCode::FORBIDDEN,
+        "forbidden",
+        "An owner of the organization comes by that issuer, so that only an owner says whether and how it is trusted.",
+        "Ask an owner of the organization; GET /v1/members?role=owner lists them.",
+    ))
+}
+
+/// Refuses to let a member read more than who asks reads, or to make a credential of one who does. Owners give what they
+/// want, themselves included.
+pub(super) fn reads_no_more(call: &Call, more: bool) -> Result<(), Problem> {
+    let limited = matches!(call.principal().readable, Readable::Only(_)) && call.principal().role != Role::Owner;
+    if !(limited && more) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        http::StatusCode::FORBIDDEN,
+        "forbidden",
+        "You read only the repositories that are granted to you, and cannot give more than that to anybody.",
+        "Say `reads_all: false` and grant what you read (PUT /v1/grants), or ask an owner.",
+    ))
+}
+
+/// The same for a credential of that member.
+pub(super) async fn credential_reads_no_more(
+    call: &Call,
+    reading: &mut Reading,
+    member: PrincipalId,
+) -> Result<(), Problem> {
+    let Readable::Only(mine) = &call.principal().readable else { return Ok(()) };
+    let mine: Vec<_> = mine.iter().copied().collect();
+    reads_no_more(call, reading.tx.reads_more_than(member, &mine).await?)
 }
 
 /// A name for people, given as that argument, as it has to be; its schema is `words::name`.
