@@ -275,10 +275,10 @@ fn refused(status: StatusCode, text: &str) -> UploadError {
         status,
         code: problem.code,
         detail: problem.detail.trim_end_matches('.').to_owned(),
-        next_step: problem
-            .next_step
-            .map(|next| next.trim_end_matches('.').to_owned())
-            .unwrap_or_else(|| "check --url: Sync answers in another form".to_owned()),
+        next_step: problem.next_step.map_or_else(
+            || "check --url: Sync answers in another form".to_owned(),
+            |next| next.trim_end_matches('.').to_owned(),
+        ),
     }
 }
 

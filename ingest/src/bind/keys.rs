@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::changes::{Change, is_object_assign};
 use super::eval::Evaluator;
 use super::value::{Collection, FileId, Value};
-use crate::parse::{Expr, ExprId, Property};
+use crate::parse::{Expr, ExprId, Origin, Property};
 
 /// Literals in literals, followed this far.
 const DEEPEST: u32 = 8;
@@ -97,6 +97,7 @@ impl<'p> Evaluator<'p, '_> {
                 }
             }
             Expr::Null | Expr::Literal(_) | Expr::Text(..) | Expr::Template(_) => {}
+            _ if self.collect_made(file, expr, prefix, depth, out) => {}
             _ => {
                 for value in self.expr(file, expr).alternatives() {
                     match *value {
@@ -110,6 +111,37 @@ impl<'p> Evaluator<'p, '_> {
                 }
             }
         }
+    }
+
+    /// The keys of what a function of the repository makes for one call: what others give it is theirs. Whether it is such
+    /// a call.
+    fn collect_made(&mut self, file: FileId, expr: ExprId, prefix: &str, depth: u32, out: &mut Keys) -> bool {
+        let (file, expr) = self.initial(file, expr).unwrap_or((file, expr));
+        let parsed = self.world.file(file).parsed;
+        let expr = match parsed.expr(expr) {
+            Expr::Await(inner) => *inner,
+            _ => expr,
+        };
+        let Expr::Call { callee, arguments, construct: false, call } = parsed.expr(expr) else { return false };
+        if parsed.calls.get(*call as usize).is_none_or(|call| call.keywords.is_some()) {
+            return false;
+        }
+        let Value::Function(there, function) = self.expr(file, *callee) else { return false };
+        let Some(it) = self.world.file(there).parsed.functions.get(function as usize) else { return false };
+        if it.returns.is_empty() || self.frame_of(there, function).is_some() {
+            return false;
+        }
+        let made = self.world.file(there).parsed;
+        for returned in &it.returns {
+            // What it was given may have got more keys on the way.
+            let is_given = matches!(made.expr(*returned), Expr::Binding(binding)
+                if made.bindings.get(*binding as usize).is_some_and(|it| matches!(it.origin, Origin::Parameter(..))));
+            out.hidden |= is_given;
+            self.inside((there, function), file, arguments, |this| {
+                this.collect(there, *returned, prefix, depth + 1, out);
+            });
+        }
+        true
     }
 
     /// The keys that a package puts into an object which a member of something of it holds, or gives beside an argument:

@@ -71,11 +71,9 @@ pub(super) fn response(uses: &Uses, found: &Found) -> (Vec<Read>, bool) {
             _ => rest,
         };
         // A method behind a field ends what is known.
-        let rest = rest.split("()").next().unwrap_or(rest);
-        let rest = if rest.len() < read.path.len() && read.path.ends_with("()") && rest.contains('.') {
-            rest.rsplit_once('.').map_or(rest, |(head, _)| head)
-        } else {
-            rest
+        let rest = match rest.split_once("()") {
+            Some((before, _)) => before.rsplit_once('.').map_or(before, |(head, _)| head),
+            None => rest,
         };
         if rest.is_empty() {
             complete &= !read.escapes || methods == 0;
