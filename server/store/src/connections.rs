@@ -29,7 +29,10 @@ pub(crate) struct Connections {
 
 /// Connections that are free, the last used on top; nothing once all is closed.
 #[derive(Debug, Default)]
-struct Spare(Mutex<Option<Vec<(PoolConnection<Postgres>, Instant)>>>);
+struct Spare(Mutex<Option<Vec<Free>>>);
+
+/// A connection, and when it was used last.
+type Free = (PoolConnection<Postgres>, Instant);
 
 impl Connections {
     /// Of a pool, which has to allow as many connections.
@@ -72,7 +75,7 @@ impl Connections {
 
 impl Spare {
     /// The one that was used last, and when.
-    fn take(&self) -> Option<(PoolConnection<Postgres>, Instant)> {
+    fn take(&self) -> Option<Free> {
         self.lock().as_mut()?.pop()
     }
 
@@ -82,7 +85,7 @@ impl Spare {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Vec<(PoolConnection<Postgres>, Instant)>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Vec<Free>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
