@@ -161,6 +161,9 @@ fn what_is_wrong_is_named_by_its_line_and_nothing_of_it_is_stored() {
     });
 }
 
+/// A change of a line.
+type Change = fn(&mut Value);
+
 #[test]
 fn a_field_that_holds_what_none_may_is_named_with_its_line() {
     with_database(async |database: &TestDatabase| {
@@ -168,7 +171,6 @@ fn a_field_that_holds_what_none_may_is_named_with_its_line() {
         let service = TestService::start(database).await;
         let token = service.token(&both.alpha.principal, &[Scope::SourcesWrite, Scope::GraphRead], None).await.1;
         let ci = Ci { service: &service, token, source: both.alpha.repository.to_string() };
-        type Change = fn(&mut Value);
         let cases: [(Change, &str); 7] = [
             (|line| line["gate"] = "on".repeat(4_500_000).into(), "Line 1: `gate` is `onon"),
             (|line| line["clients"][0]["vendor"] = "".into(), "Line 1: `clients[0].vendor` is"),

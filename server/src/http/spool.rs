@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::http::uploads::Uploads;
 
-    const AGES: Duration = Duration::from_secs(3600);
+    const AGES: Duration = Duration::from_hours(1);
 
     async fn spooled(arrival: Duration, silence: Duration, body: Body) -> Result<String, &'static str> {
         let uploads = Uploads::default();
@@ -120,18 +120,19 @@ mod tests {
         Ok(text)
     }
 
-    fn part(text: &'static str) -> Result<Bytes, std::io::Error> {
-        Ok(Bytes::from_static(text.as_bytes()))
-    }
+    type Part = Result<Bytes, std::io::Error>;
+
+    const A: Part = Ok(Bytes::from_static(b"a"));
+    const B: Part = Ok(Bytes::from_static(b"b"));
 
     #[tokio::test]
     async fn a_body_that_is_silent_or_takes_too_long_gives_its_place_back() {
-        let unending = || Body::from_stream(stream::iter([part("a")]).chain(stream::pending()));
+        let unending = || Body::from_stream(stream::iter([A]).chain(stream::pending()));
         assert_eq!(spooled(AGES, Duration::ZERO, unending()).await, Err("request_timeout"));
         assert_eq!(spooled(Duration::ZERO, AGES, unending()).await, Err("request_timeout"));
-        let broken = stream::iter([part("a"), Err(std::io::ErrorKind::ConnectionReset.into())]);
+        let broken = stream::iter([A, Err(std::io::ErrorKind::ConnectionReset.into())]);
         assert_eq!(spooled(AGES, AGES, Body::from_stream(broken)).await, Err("body_broke_off"));
-        let whole = stream::iter([part("a"), part("b")]);
+        let whole = stream::iter([A, B]);
         assert_eq!(spooled(AGES, AGES, Body::from_stream(whole)).await, Ok("ab".to_owned()));
     }
 }
