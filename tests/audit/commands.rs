@@ -55,8 +55,7 @@ fn an_organization_that_was_renamed_or_forgotten_is_found_by_its_heads() {
         maintainer.round().await;
         let alpha = log.organization().to_string();
         let text = std::fs::read_to_string(&heads).unwrap();
-        let of_alpha: String =
-            text.lines().filter(|line| line.contains(&alpha)).map(|line| format!("{line}\n")).collect();
+        let of_alpha: String = text.split_inclusive('\n').filter(|line| line.contains(&alpha)).collect();
         let kept = folder.path().join("alpha.ndjson");
         std::fs::write(&kept, of_alpha).unwrap();
         let nowhere = folder.path().join("nowhere");

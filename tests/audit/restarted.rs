@@ -1,8 +1,6 @@
 //! The database crashes and comes back while fifty requests a second are asked: nothing but answers and "come back" is
 //! told, whatever was acknowledged is there with its row, and it goes on by itself.
 
-#![expect(clippy::print_stdout, reason = "how many requests there were is what the run is read for")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -87,14 +85,14 @@ async fn a_database_that_crashes_under_load_loses_nothing_that_was_acknowledged(
     let credential = credential(&store, &alpha, [Scope::Admin]).await;
     store.close().await;
 
-    let served = Served::start(&url);
+    let service = Served::start(&url);
     let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
     let told: Arc<Mutex<BTreeMap<Uuid, Told>>> = Arc::default();
     let (stop, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
     let longest = Arc::new(AtomicU64::new(0));
     let load = {
         let (told, stop, answers, longest) = (told.clone(), stop.clone(), answers.clone(), longest.clone());
-        let (address, client) = (served.address.clone(), client.clone());
+        let (address, client) = (service.address.clone(), client.clone());
         tokio::spawn(async move {
             let places = Arc::new(Semaphore::new(AT_ONCE));
             let (mut ticks, mut asking) = (tokio::time::interval(EVERY), tokio::task::JoinSet::new());
@@ -131,7 +129,7 @@ async fn a_database_that_crashes_under_load_loses_nothing_that_was_acknowledged(
     let accepts = Instant::now();
     let healthy = async {
         while !client
-            .get(format!("http://{}/readyz", served.address))
+            .get(format!("http://{}/readyz", service.address))
             .send()
             .await
             .is_ok_and(|reply| reply.status() == 200)
@@ -172,6 +170,6 @@ async fn a_database_that_crashes_under_load_loses_nothing_that_was_acknowledged(
         assert!(told.what != "change" || members.contains(&id.to_string()), "an acknowledged change is lost");
     }
     superuser.close().await.unwrap();
-    drop(served);
+    drop(service);
     server.stop();
 }

@@ -293,7 +293,7 @@ fn a_repository_that_is_too_large_says_so_leaves_nothing_on_the_disk_and_the_las
         // Ten thousand million files in eleven trees.
         let mut tree = repository.git(&["rev-parse", "HEAD^{tree}"]);
         for _ in 0..10 {
-            let entries: String = (0..10).map(|n| format!("040000 tree {tree}\td{n}\n")).collect();
+            let entries = (0..10).map(|n| format!("040000 tree {tree}\td{n}\n")).collect::<Vec<_>>().concat();
             tree = repository.git_with_input(&["mktree"], &entries);
         }
         let commit = repository.git(&["commit-tree", "-p", "HEAD", "-m", "bomb", &tree]);

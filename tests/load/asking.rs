@@ -33,7 +33,7 @@ impl Asking {
         let times = tokio::spawn(async move {
             let arguments: Map<String, Value> = arguments.as_object().unwrap().clone();
             let mut due = tokio::time::interval(Duration::from_secs(1) / ASKED_A_SECOND);
-            let mut asked = Vec::new();
+            let mut answered = Vec::new();
             while !stop.load(Ordering::Relaxed) {
                 let began = due.tick().await;
                 let (answers, arguments) = (answers.clone(), arguments.clone());
@@ -43,14 +43,14 @@ impl Asking {
                     request_id: RequestId::at(sync_tests::NOW),
                     ..asker.clone()
                 };
-                asked.push(tokio::spawn(async move {
+                answered.push(tokio::spawn(async move {
                     let tool = tools::find("sync_explain_call_site").unwrap();
                     tool.call(answers.as_ref(), &asker, &arguments).await.unwrap();
                     began.elapsed()
                 }));
             }
             let mut times = Vec::new();
-            for one in asked {
+            for one in answered {
                 times.push(one.await.unwrap());
             }
             times.sort();

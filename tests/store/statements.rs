@@ -239,7 +239,7 @@ macro_rules! probes {
                 let mut $tx = probes!(@begin $door, store, principal);
                     let $of = of;
                     let _ = $of;
-                    let said = format!("{:?}", $call.await);
+                    let said = format!("{:?}", Box::pin($call).await);
                     if keep && said.starts_with("Ok") {
                         $tx.commit().await.unwrap();
                     }

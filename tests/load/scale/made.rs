@@ -52,11 +52,8 @@ fn name(file: usize, symbol: usize) -> String {
 
 /// A file as it is in a version: the n-th version changes the files whose number leaves n.
 pub(super) fn file(file: usize, files: usize, version: usize) -> FileFacts {
-    let moved = if version > 0 && version % CHANGED_ONE_IN >= file % CHANGED_ONE_IN && file % CHANGED_ONE_IN > 0 {
-        1
-    } else {
-        0
-    };
+    let nth = file % CHANGED_ONE_IN;
+    let moved = usize::from(version > 0 && nth > 0 && version % CHANGED_ONE_IN >= nth);
     let line = |at: usize| u32::try_from(at * 9 + 12 + moved).unwrap_or(u32::MAX);
     let other = |at: usize| (file * 31 + at * at * 977 + 1) % files;
     let mut facts = sample::file(&path(file), 4000, Vec::new());
@@ -103,7 +100,7 @@ pub(super) fn file(file: usize, files: usize, version: usize) -> FileFacts {
             line: line(at % SYMBOLS) + 3,
         })
         .collect();
-    if file % CALLS_ONE_IN == 0 {
+    if file.is_multiple_of(CALLS_ONE_IN) {
         let operation = format!("POST /v1/{}/{}", word(file, 8), word(file, 9));
         let chain = format!("client.{}.create", word(file, 8));
         facts.call_sites.push(sample::call_site(generated::VENDOR, line(1), &name(file, 1), &chain, Some(&operation)));
