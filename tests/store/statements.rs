@@ -235,16 +235,17 @@ macro_rules! probes {
         /// Runs one of them in the organization of `principal`, asked about what is `of`'s. What it says, debugged.
         async fn run(store: &Store, probe: (&str, &str), principal: &Principal, of: &Known, keep: bool) -> String {
             match probe {
-                $((stringify!($door), stringify!($name)) => {
-                let mut $tx = probes!(@begin $door, store, principal);
+                // On the heap, or one future would hold them all.
+                $((stringify!($door), stringify!($name)) => Box::pin(async {
+                    let mut $tx = probes!(@begin $door, store, principal);
                     let $of = of;
                     let _ = $of;
-                    let said = format!("{:?}", Box::pin($call).await);
+                    let said = format!("{:?}", $call.await);
                     if keep && said.starts_with("Ok") {
                         $tx.commit().await.unwrap();
                     }
                     said
-                })+
+                }).await,)+
                 other => panic!("no probe {other:?}"),
             }
         }
