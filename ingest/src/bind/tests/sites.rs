@@ -152,7 +152,7 @@ async function f() {
     let site = sites[0].1;
     assert_eq!((site.line, site.callee_line, site.symbol.as_str()), (4, 6, "f"));
     assert_eq!(site.operation.as_ref().unwrap().as_str(), "GET /rest/v1/{table}");
-    assert_eq!(site.response_fields_read, ["data.id"]);
+    assert_eq!(site.response_fields_read, ["data.id", "error"]);
 }
 
 #[test]
