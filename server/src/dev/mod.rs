@@ -161,14 +161,17 @@ impl Start<'_> {
         let store = self.database.prepare(self.clock.now()).await?;
         self.progress.say("the database answers");
         let owner = owner::ensure(&store, &self.data, self.clock.now()).await?;
-        let (worker, sweep) = self.worker(store.clone(), &self.settings.config()?).await?;
+        let config = self.settings.config()?;
+        let (starting, _) = self.worker(store.clone(), &config, true).await?;
         let ((), indexed) = tokio::try_join!(
             async {
                 feed::refresh(&store, &self.data, self.clock.now()).await?.tell(self.progress);
                 Ok(())
             },
-            self.index(&store, &owner.principal, &worker),
+            self.index(&store, &owner.principal, &starting),
         )?;
+        // From now on a fetch that fails is told as such.
+        let (worker, sweep) = self.worker(store.clone(), &config, false).await?;
         Ok(Ready { store, owner, indexed, worker, sweep })
     }
 

@@ -50,8 +50,13 @@ struct Registered {
 }
 
 impl Start<'_> {
-    /// The worker of this process, on that store.
-    pub(super) async fn worker(&self, store: Store, config: &Config) -> Result<(Worker, Sweep), DevError> {
+    /// A worker of this process, on that store; for the start, what was fetched before will do where there is no network.
+    pub(super) async fn worker(
+        &self,
+        store: Store,
+        config: &Config,
+        last_fetch_will_do: bool,
+    ) -> Result<(Worker, Sweep), DevError> {
         let root = self.data.path("");
         let folders = WorkerFolders::below(&root).map_err(|error| DevError::data_dir(&root, &error))?;
         let builtin = self.data.path("fixture");
@@ -68,8 +73,7 @@ impl Start<'_> {
             egress: Arc::new(egress),
             mirrors: Mirrors::new(folders.mirrors(), config.mirror_quota()),
             keys: RemoteAccess::keys(config).map_err(|error| DevError::said(&error.to_string()))?,
-            // Without a network, the last fetch still answers.
-            last_fetch_will_do: true,
+            last_fetch_will_do,
         };
         let caches = Caches::new(folders.caches(), config.cache_quota());
         let local = LocalSources { allowed: true, builtin: Some(builtin), ..LocalSources::default() };

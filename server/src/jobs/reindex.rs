@@ -66,6 +66,8 @@ struct Brought {
     committed_at: Option<OffsetDateTime>,
     /// Keeps a mirror while it is read.
     held: Option<Held>,
+    /// Whether the remote did not answer, and this is what was fetched before.
+    is_stale: bool,
 }
 
 /// What is indexed before the remote is looked at.
@@ -100,9 +102,13 @@ impl Reindex {
             (None, Some(index)) => {
                 let now = run.clock.now();
                 let mut tx = run.store.begin_write(&run.principal()).await?;
-                confirm_in(&mut tx, run.repository.default_branch == index.ref_name, index, now).await?;
+                // What the remote did not say is not confirmed.
+                if !brought.is_stale {
+                    confirm_in(&mut tx, run.repository.default_branch == index.ref_name, index, now).await?;
+                }
                 (self.told)(Told::Unchanged);
-                let result = json!({"commit": index.commit, "ref": index.ref_name, "confirmed": true});
+                let confirmed = !brought.is_stale;
+                let result = json!({"commit": index.commit, "ref": index.ref_name, "confirmed": confirmed});
                 run.finish(tx, result).await
             }
             (None, None) => {
@@ -132,7 +138,7 @@ impl Reindex {
         let brought = match place {
             Place::Folder(path) => {
                 let (rev, ref_name) = (named(asked), named(asked));
-                Brought { path: path.clone(), rev, ref_name, committed_at: None, held: None }
+                Brought { path: path.clone(), rev, ref_name, committed_at: None, held: None, is_stale: false }
             }
             Place::Remote(url) => run.timed("fetch", self.bring(run, url, asked, fresh)).await?,
         };
@@ -155,6 +161,7 @@ impl Reindex {
             ref_name: named(asked).or(mirrored.head.branch),
             committed_at,
             held: Some(mirrored.held),
+            is_stale: mirrored.stale.is_some(),
         })
     }
 
