@@ -49,7 +49,10 @@ async fn crowd(superuser: &mut PgConnection, source: &Source) {
         let query = sqlx::query(statement).bind(ours).bind(NOW).bind(MANY);
         query.execute(&mut *superuser).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
-    sqlx::query("ANALYZE").execute(superuser).await.unwrap();
+    sqlx::query("ANALYZE").execute(&mut *superuser).await.unwrap();
+    // What this connection read itself is told now, and not in the middle of what is counted.
+    sqlx::query("SELECT pg_stat_force_next_flush()").execute(&mut *superuser).await.unwrap();
+    sqlx::query("SELECT 1").execute(superuser).await.unwrap();
 }
 
 /// What was read of each table: rows that scans of the whole gave, and entries that indexes gave.

@@ -464,9 +464,9 @@ async fn world(database: &TestDatabase) -> (Known, Known) {
     let two = TwoOrganizations::create(&database.store).await.unwrap();
     let known = (furnish(database, two.alpha).await, furnish(database, two.beta).await);
     seal(database, &[&known.0, &known.1]).await;
-    // The other one's source was never looked at, which makes it the first where no fence hides it.
+    // The first one's source was looked at longest ago, which makes it the second's turn where no fence hides it.
     sqlx::query("UPDATE sync.repositories SET sweep_at = $2 WHERE organization_id = $1")
-        .bind(known.1.who.principal.organization.uuid())
+        .bind(known.0.who.principal.organization.uuid())
         .bind(NOW - Duration::HOUR)
         .execute(&mut database.superuser().await)
         .await
