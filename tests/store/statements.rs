@@ -465,12 +465,15 @@ async fn world(database: &TestDatabase) -> (Known, Known) {
     let known = (furnish(database, two.alpha).await, furnish(database, two.beta).await);
     seal(database, &[&known.0, &known.1]).await;
     // The first one's source was looked at longest ago, which makes it the second's turn where no fence hides it.
-    sqlx::query("UPDATE sync.repositories SET sweep_at = $2 WHERE organization_id = $1")
-        .bind(known.0.who.principal.organization.uuid())
-        .bind(NOW - Duration::HOUR)
-        .execute(&mut database.superuser().await)
-        .await
-        .unwrap();
+    // Both rows are written anew, so that theirs stay in this order too.
+    for (of, ago) in [(&known.0, Duration::HOUR), (&known.1, Duration::MINUTE)] {
+        sqlx::query("UPDATE sync.repositories SET sweep_at = $2 WHERE organization_id = $1")
+            .bind(of.who.principal.organization.uuid())
+            .bind(NOW - ago)
+            .execute(&mut database.superuser().await)
+            .await
+            .unwrap();
+    }
     known
 }
 
