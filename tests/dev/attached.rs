@@ -77,6 +77,8 @@ fn commands_find_the_database_and_the_keys_of_what_runs() {
 fn a_repository_of_this_machine_is_registered_and_a_push_of_it_arrives() {
     let repository = Repository::with(&[("a.ts", "export const a = 1;\n")]);
     repository.commit();
+    // The branch that a sample names where none is known yet: the first index may end before or after it is sent.
+    repository.git(&["branch", "-m", "main"]);
     let address = format!("file://{}", repository.path().display());
     let folder = data_folder();
     let dev = Dev::start(folder.path(), &[]);
