@@ -69,6 +69,26 @@ fn a_person_goes_before_a_push_and_a_push_before_the_sweep_whoever_they_are() {
 }
 
 #[test]
+fn a_ticket_that_a_transaction_holds_keeps_nobody_else_waiting() {
+    with_database(async |database: &TestDatabase| {
+        let queue = Queue::of(&database.store);
+        let (acme, other) = (queue.organization("acme").await, queue.organization("other").await);
+        let (held, free) = (queue.source(&acme, "held").await, queue.source(&other, "free").await);
+        let first = queue.ask(&held, JobCause::Person, None, &serde_json::Value::Null).await;
+        let second = queue.push(&free).await;
+        let mut superuser = database.superuser().await;
+        for statement in ["BEGIN", "SELECT FROM routing.job_tickets WHERE priority = 0 FOR UPDATE"] {
+            sqlx::query(statement).execute(&mut superuser).await.unwrap();
+        }
+        // More urgent, and of an organization that has none running: but another transaction may end it.
+        assert_eq!(queue.take().await.unwrap().id, second.id);
+        assert_eq!(queue.take().await, None);
+        sqlx::query("ROLLBACK").execute(&mut superuser).await.unwrap();
+        assert_eq!(queue.take().await.unwrap().id, first.id);
+    });
+}
+
+#[test]
 fn a_suspended_organization_is_not_served() {
     with_database(async |database: &TestDatabase| {
         let queue = Queue::of(&database.store);

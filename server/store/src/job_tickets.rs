@@ -20,8 +20,8 @@ use crate::tx::{SystemTx, Tx};
 /// Two workers that take a ticket do so one after the other, so that turns are kept and no two take of one source.
 const CLAIMING: i64 = 0x5379_6e63_4a6f_6273;
 
-/// How often a ticket is looked for where the one that was found is gone by then.
-const CLAIM_TRIES: u32 = 3;
+/// How many tickets that others hold at this moment are passed over.
+const CLAIM_TRIES: usize = 16;
 
 /// A lease on a ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,12 +104,13 @@ impl SystemTx {
     ) -> Result<Option<Ticket>, StoreError> {
         sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(CLAIMING).execute(self.connection()).await?;
         // Of each organization that has any, and of each urgency, the next one, each by a step down an index: whatever waits
-        // behind it or is not due yet. Of those the one whose turn it is. A ticket that was ended or merged at this moment is
-        // looked at again.
+        // behind it or is not due yet. Of those the one whose turn it is. A ticket that another transaction ends or merges at
+        // this moment is left to it: however long that takes, nobody else waits for it.
         let mut urgencies = JobCause::ALL.map(JobCause::priority);
         urgencies.sort_unstable();
         let mut row: Option<TicketColumns> = None;
-        for _ in 0..CLAIM_TRIES {
+        let mut left: Vec<Uuid> = Vec::new();
+        while row.is_none() && left.len() < CLAIM_TRIES {
             let next: Option<Uuid> = sqlx::query_scalar(
                 "WITH RECURSIVE asking AS (
                      (SELECT t.organization_id AS id FROM routing.job_tickets t ORDER BY t.organization_id LIMIT 1)
@@ -126,6 +127,7 @@ impl SystemTx {
                  CROSS JOIN LATERAL (
                      SELECT t.id, t.run_at FROM routing.job_tickets t
                      WHERE t.organization_id = asking.id AND t.priority = urgency.priority AND t.run_at <= $1
+                       AND t.id <> ALL ($3)
                        AND CASE t.state
                                WHEN 'leased' THEN t.lease_until <= $1
                                ELSE NOT EXISTS (SELECT FROM routing.job_tickets running
@@ -142,12 +144,15 @@ impl SystemTx {
             )
             .bind(now)
             .bind(&urgencies[..])
+            .bind(&left[..])
             .fetch_optional(self.connection())
             .await?;
             let Some(next) = next else { return Ok(None) };
             row = sqlx::query_as(
                 "UPDATE routing.job_tickets SET state = 'leased', holder = $2, lease_until = $3, attempts = attempts + 1
-                 WHERE id = $1 AND run_at <= $4 AND (state = 'waiting' OR lease_until <= $4)
+                 WHERE id = (SELECT free.id FROM routing.job_tickets free
+                             WHERE free.id = $1 AND free.run_at <= $4 AND (free.state = 'waiting' OR free.lease_until <= $4)
+                             FOR UPDATE SKIP LOCKED)
                  RETURNING id, organization_id, kind, holder, attempts, enqueued_at, run_at",
             )
             .bind(next)
@@ -156,9 +161,7 @@ impl SystemTx {
             .bind(now)
             .fetch_optional(self.connection())
             .await?;
-            if row.is_some() {
-                break;
-            }
+            left.push(next);
         }
         let Some(ticket) = row.map(TicketColumns::read).transpose()? else { return Ok(None) };
         sqlx::query(
