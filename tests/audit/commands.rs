@@ -127,7 +127,11 @@ fn verify_names_the_row_and_fails_and_what_left_the_database_counts() {
         for given in [kept.to_str().unwrap(), text.trim()] {
             assert_eq!(verify(&["--organization", "alpha", "--against", given]), (gone.to_owned(), Some(1)));
         }
-        for wrong in [&["--against", "/nowhere"][..], &["--against", "{}"], &["--organization", "nobody"]] {
+        // Nothing is proven against nothing.
+        let empty = folder.path().join("empty");
+        std::fs::write(&empty, "\n").unwrap();
+        let empty = ["--against", empty.to_str().unwrap()];
+        for wrong in [&["--against", "/nowhere"][..], &["--against", "{}"], &empty, &["--organization", "nobody"]] {
             let output = syncd(database, &heads, &[&["audit", "verify"], wrong].concat());
             let error = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(error.starts_with("error: ") && error.contains("; next: "), "{wrong:?}: {error}");

@@ -102,10 +102,10 @@ fn given_heads(against: Option<&str>, config: &Config) -> Result<Given, Failure>
             std::io::stdin()
                 .read_to_string(&mut text)
                 .map_err(|error| Failure::failed(format!("stdin cannot be read: {error}"), "give a file"))?;
-            heads_in("stdin", &text)?
+            asked_in("stdin", &text)?
         }
-        Some(json) if json.trim_start().starts_with('{') => heads_in("--against", json)?,
-        Some(path) => heads_in(path, &read(Path::new(path))?)?,
+        Some(json) if json.trim_start().starts_with('{') => asked_in("--against", json)?,
+        Some(path) => asked_in(path, &read(Path::new(path))?)?,
     };
     let kept = match config.audit_heads_file.as_deref().filter(|path| path.exists()) {
         None => Vec::new(),
@@ -114,18 +114,25 @@ fn given_heads(against: Option<&str>, config: &Config) -> Result<Given, Failure>
     Ok(Given { asked, kept })
 }
 
+/// Where heads are asked for there have to be some: nothing is proven against none.
+fn asked_in(from: &str, text: &str) -> Result<Vec<SignedHead>, Failure> {
+    let heads = heads_in(from, text)?;
+    if heads.is_empty() { Err(no_head(from)) } else { Ok(heads) }
+}
+
 fn heads_in(from: &str, text: &str) -> Result<Vec<SignedHead>, Failure> {
     let (heads, others) = heads::read(text);
     if heads.is_empty() && !text.trim().is_empty() {
-        return Err(Failure::failed(
-            format!("{from} holds no head"),
-            "give lines of audit_heads_file, or the `head` of a proof",
-        ));
+        return Err(no_head(from));
     }
     for line in others {
         say(&format!("note: line {line} of {from} is no head and is not compared"))?;
     }
     Ok(heads)
+}
+
+fn no_head(from: &str) -> Failure {
+    Failure::failed(format!("{from} holds no head"), "give lines of audit_heads_file, or the `head` of a proof")
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
