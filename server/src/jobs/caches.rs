@@ -39,7 +39,8 @@ impl Caches {
         self.root.join(organization.to_string()).join(repository.to_string())
     }
 
-    /// Makes the cache of a source where there is none, and keeps it while it is used. Several runs may use it at once.
+    /// Makes the cache of a source where there is none, and keeps it while it is used. Several runs may use it at once; while
+    /// it is being removed this waits.
     pub fn hold(&self, organization: OrganizationId, repository: RepositoryId) -> io::Result<HeldCache> {
         let folder = self.folder(organization, repository);
         loop {
@@ -50,11 +51,10 @@ impl Caches {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 mark => mark?,
             };
-            match Flock::lock(mark, FlockArg::LockSharedNonblock) {
-                Ok(lock) if folder.join(MARK).exists() => return Ok(HeldCache { folder, _lock: lock }),
-                // Somebody removes it just now.
-                Ok(_) | Err((_, Errno::EWOULDBLOCK)) => std::thread::yield_now(),
-                Err((_, error)) => return Err(error.into()),
+            let lock = Flock::lock(mark, FlockArg::LockShared).map_err(|(_, error)| error)?;
+            // Else who had it removed it.
+            if folder.join(MARK).exists() {
+                return Ok(HeldCache { folder, _lock: lock });
             }
         }
     }

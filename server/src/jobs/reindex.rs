@@ -167,7 +167,9 @@ impl Reindex {
 
     /// Has it read; nothing where it is as it was.
     async fn read(&self, run: &Run, brought: &Brought, index: Option<&Index>) -> Result<Option<SnapshotFile>, Fault> {
-        let cache = self.caches.hold(run.ticket.organization, run.repository.id).map_err(|error| {
+        let (caches, organization, repository) = (self.caches.clone(), run.ticket.organization, run.repository.id);
+        let cache = tokio::task::spawn_blocking(move || caches.hold(organization, repository)).await;
+        let cache = cache.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(|error| {
             disk(format!("what is known of the files of {} cannot be kept: {error}", run.repository.name))
         })?;
         let request = IndexRequest {

@@ -115,7 +115,10 @@ impl Sweep {
     /// Removes what is kept on this worker's disk of sources that another one erased.
     async fn forget_folders(&self) -> Result<(), StoreError> {
         let mut by_organization: BTreeMap<OrganizationId, Vec<RepositoryId>> = BTreeMap::new();
-        for (organization, repository) in self.folders.kept() {
+        let folders = self.folders.clone();
+        // What cannot be listed is looked at with the next round.
+        let kept = tokio::task::spawn_blocking(move || folders.kept()).await.unwrap_or_default();
+        for (organization, repository) in kept {
             by_organization.entry(organization).or_default().push(repository);
         }
         for (organization, kept) in by_organization {
@@ -130,7 +133,9 @@ impl Sweep {
     }
 
     async fn forget_folder(&self, organization: OrganizationId, repository: RepositoryId) {
-        let cache = self.caches.erase(organization, repository);
+        let caches = self.caches.clone();
+        let cache = tokio::task::spawn_blocking(move || caches.erase(organization, repository)).await;
+        let cache = cache.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         match (cache, self.remotes.forget(organization, repository).await) {
             (Ok(()), Ok(true)) => {
                 tracing::info!(%organization, %repository, "what was kept of an erased source is removed");
