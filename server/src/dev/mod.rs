@@ -36,6 +36,7 @@ use crate::audit::maintain::{self, Maintainer};
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError};
 use crate::http::serve;
+use crate::jobs::remote::RemoteAccess;
 use crate::jobs::sweep::Sweep;
 use crate::jobs::worker::Worker;
 use crate::shutdown::Shutdown;
@@ -162,7 +163,10 @@ impl Start<'_> {
         self.progress.say("the database answers");
         let owner = owner::ensure(&store, &self.data, self.clock.now()).await?;
         let config = self.settings.config()?;
-        let (starting, _) = self.worker(store.clone(), &config, true).await?;
+        let remotes = self.remotes(&config).await?;
+        // To start without a network, the last fetch will do; from then on a fetch that fails is told as such.
+        let at_start = RemoteAccess { last_fetch_will_do: true, ..remotes.clone() };
+        let (starting, _) = self.worker(store.clone(), &config, at_start)?;
         let ((), indexed) = tokio::try_join!(
             async {
                 feed::refresh(&store, &self.data, self.clock.now()).await?.tell(self.progress);
@@ -170,8 +174,7 @@ impl Start<'_> {
             },
             self.index(&store, &owner.principal, &starting),
         )?;
-        // From now on a fetch that fails is told as such.
-        let (worker, sweep) = self.worker(store.clone(), &config, false).await?;
+        let (worker, sweep) = self.worker(store.clone(), &config, remotes)?;
         Ok(Ready { store, owner, indexed, worker, sweep })
     }
 

@@ -50,31 +50,39 @@ struct Registered {
 }
 
 impl Start<'_> {
-    /// A worker of this process, on that store; for the start, what was fetched before will do where there is no network.
-    pub(super) async fn worker(
-        &self,
-        store: Store,
-        config: &Config,
-        last_fetch_will_do: bool,
-    ) -> Result<(Worker, Sweep), DevError> {
-        let root = self.data.path("");
-        let folders = WorkerFolders::below(&root).map_err(|error| DevError::data_dir(&root, &error))?;
-        let builtin = self.data.path("fixture");
-        if *self.source == Source::Fixture {
-            fixture::write(&builtin).map_err(|error| DevError::data_dir(&builtin, &error))?;
-        }
+    /// How this process reaches remotes.
+    pub(super) async fn remotes(&self, config: &Config) -> Result<RemoteAccess, DevError> {
         // Whoever starts this on a machine may name what the machine reaches.
         let policy = EgressPolicy { any_host: true, environment: true, ..EgressPolicy::default() };
         let egress = Egress::start(policy).await.map_err(|error| {
             DevError::failed(format!("the proxy of fetches cannot be started: {error}"), "check this user's limits")
         })?;
-        let remotes = RemoteAccess {
+        Ok(RemoteAccess {
             executable: self.executable.clone(),
             egress: Arc::new(egress),
-            mirrors: Mirrors::new(folders.mirrors(), config.mirror_quota()),
+            mirrors: Mirrors::new(self.folders()?.mirrors(), config.mirror_quota()),
             keys: RemoteAccess::keys(config).map_err(|error| DevError::said(&error.to_string()))?,
-            last_fetch_will_do,
-        };
+            last_fetch_will_do: false,
+        })
+    }
+
+    fn folders(&self) -> Result<WorkerFolders, DevError> {
+        let root = self.data.path("");
+        WorkerFolders::below(&root).map_err(|error| DevError::data_dir(&root, &error))
+    }
+
+    /// The worker of this process, on that store.
+    pub(super) fn worker(
+        &self,
+        store: Store,
+        config: &Config,
+        remotes: RemoteAccess,
+    ) -> Result<(Worker, Sweep), DevError> {
+        let folders = self.folders()?;
+        let builtin = self.data.path("fixture");
+        if *self.source == Source::Fixture {
+            fixture::write(&builtin).map_err(|error| DevError::data_dir(&builtin, &error))?;
+        }
         let caches = Caches::new(folders.caches(), config.cache_quota());
         let local = LocalSources { allowed: true, builtin: Some(builtin), ..LocalSources::default() };
         let sweep = Sweep {
