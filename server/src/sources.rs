@@ -2,6 +2,7 @@
 //! of it, and how a provider of code intelligence says what it can do.
 
 pub mod credential;
+pub mod erase;
 pub mod names;
 pub mod provider;
 pub mod refresh;

@@ -4,7 +4,7 @@
 use super::eval::Evaluator;
 use super::value::{FileId, Value, Vendor};
 use crate::catalog::{Entry, ShapeId};
-use crate::parse::{BindingId, ExportValue, Expr, ExprId, FunctionId, Origin, ParsedFile, Step};
+use crate::parse::{ExportValue, Expr, ExprId, FunctionId, Origin, ParsedFile, Step};
 
 impl Evaluator<'_, '_> {
     /// What a parameter of an exported function is given by the runtime that the project depends on.
@@ -75,11 +75,11 @@ impl Evaluator<'_, '_> {
         if let Some(Step::Member(name)) = steps.first() {
             return knows(*name);
         }
-        let is_it = |binding: BindingId| {
-            let origin = parsed.bindings.get(binding as usize).map(|it| &it.origin);
+        let is_it = |expr: ExprId| {
+            let Expr::Binding(binding) = parsed.expr(expr) else { return false };
+            let origin = parsed.bindings.get(*binding as usize).map(|it| &it.origin);
             matches!(origin, Some(Origin::Parameter(function, at, steps)) if (*function, *at) == parameter && steps.is_empty())
         };
-        let is_it = |expr: ExprId| matches!(parsed.expr(expr), Expr::Binding(binding) if is_it(*binding));
         parsed.calls.iter().any(|call| {
             let Expr::Call { callee, arguments, .. } = parsed.expr(call.expr) else { return false };
             matches!(parsed.expr(*callee), Expr::Member(object, name) if knows(*name) && is_it(*object))

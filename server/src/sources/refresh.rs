@@ -71,13 +71,12 @@ async fn keep(tx: &mut Tx, source: &Repository, name: &str, now: OffsetDateTime)
         return Ok(tx.keep_ref(source.id, name, RefOrigin::Tracked, None).await?);
     }
     let kept = tx.refs(source.id).await?;
-    let alive = |expires_at: Option<OffsetDateTime>| expires_at.is_none_or(|at| at > now);
     match kept.iter().find(|kept| kept.name == name) {
         // What is uploaded stays as long as it is.
-        Some(kept) if kept.origin != RefOrigin::Requested && alive(kept.expires_at) => return Ok(()),
+        Some(kept) if kept.origin != RefOrigin::Requested && kept.is_kept(now) => return Ok(()),
         Some(_) => {}
         None => {
-            let asked = kept.iter().filter(|kept| kept.origin == RefOrigin::Requested && alive(kept.expires_at));
+            let asked = kept.iter().filter(|kept| kept.origin == RefOrigin::Requested && kept.is_kept(now));
             if asked.count() >= MAX_REQUESTED {
                 return Err(CannotRefresh::TooManyRefs);
             }

@@ -135,15 +135,15 @@ impl Acting<'_> {
             return Ok(());
         }
         let kept = self.tx.refs(self.source.id).await?.into_iter().find(|kept| kept.name == branch);
-        let alive = |kept: &RefRow| kept.expires_at.is_none_or(|at| at > self.now);
+        let is_kept = |kept: &RefRow| kept.is_kept(self.now);
         if is_tracked(&self.source.settings.tracked_refs, branch) {
             // One that was deleted and is there again is followed again.
-            if !kept.as_ref().is_some_and(alive) {
+            if !kept.as_ref().is_some_and(is_kept) {
                 self.tx.keep_ref(self.source.id, branch, RefOrigin::Tracked, None).await?;
             }
             return self.reindex(Some(branch)).await;
         }
-        if kept.as_ref().is_some_and(|kept| kept.origin != RefOrigin::Uploaded && alive(kept)) {
+        if kept.as_ref().is_some_and(|kept| kept.origin != RefOrigin::Uploaded && is_kept(kept)) {
             return self.reindex(Some(branch)).await;
         }
         self.ends("ignored", Some("the branch is not followed; tracked_refs of the source says which are".to_owned()));

@@ -113,11 +113,14 @@ fn delivery(event: &str, path: Option<String>, said: Said) -> Delivery {
 /// What a push to a full ref name says; `after` is the commit that it ends at.
 fn pushed(full_name: &str, after: Option<&str>, deleted: bool) -> Said {
     let Some(branch) = full_name.strip_prefix("refs/heads/") else {
-        return Said::Nothing("only branches are followed, and this is a tag or another ref");
+        return OTHER_REF;
     };
     let gone = deleted || after.is_some_and(|after| !after.is_empty() && after.bytes().all(|b| b == b'0'));
     if gone { Said::BranchDeleted(branch.to_owned()) } else { Said::Pushed(branch.to_owned()) }
 }
+
+/// What moved is no branch.
+const OTHER_REF: Said = Said::Nothing("only branches are followed, and this is a tag or another ref");
 
 /// Events that nobody subscribed to on purpose.
 const OTHER_EVENT: Said = Said::Nothing("only pushes and what happens to the repository itself matter");

@@ -96,13 +96,7 @@ impl Tx {
         repository: RepositoryId,
         ref_name: &str,
     ) -> Result<Option<Index>, StoreError> {
-        sqlx::query_as(select_current_index!("i.partial_reasons", "AND f.name = $2"))
-            .bind(repository.uuid())
-            .bind(ref_name)
-            .fetch_optional(self.connection())
-            .await?
-            .map(IndexColumns::read)
-            .transpose()
+        self.one_index(select_current_index!("i.partial_reasons", "AND f.name = $2"), repository, ref_name).await
     }
 
     /// The same as an answer says it: its reasons for being partial are without their files and limits, which are long
@@ -112,9 +106,19 @@ impl Tx {
         repository: RepositoryId,
         ref_name: &str,
     ) -> Result<Option<Index>, StoreError> {
-        sqlx::query_as(select_current_index!("coalesce(i.reason_counts, i.partial_reasons)", "AND f.name = $2"))
+        let statement = select_current_index!("coalesce(i.reason_counts, i.partial_reasons)", "AND f.name = $2");
+        self.one_index(statement, repository, ref_name).await
+    }
+
+    async fn one_index(
+        &mut self,
+        statement: &'static str,
+        repository: RepositoryId,
+        name: &str,
+    ) -> Result<Option<Index>, StoreError> {
+        sqlx::query_as(statement)
             .bind(repository.uuid())
-            .bind(ref_name)
+            .bind(name)
             .fetch_optional(self.connection())
             .await?
             .map(IndexColumns::read)

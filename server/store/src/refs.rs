@@ -55,6 +55,13 @@ pub struct RefRow {
     pub head_commit: Option<String>,
 }
 
+impl RefRow {
+    /// Whether its time is not over.
+    pub fn is_kept(&self, now: OffsetDateTime) -> bool {
+        self.expires_at.is_none_or(|at| at > now)
+    }
+}
+
 impl Tx {
     /// The refs of a repository that may be read, by name.
     pub async fn refs(&mut self, repository: RepositoryId) -> Result<Vec<RefRow>, StoreError> {

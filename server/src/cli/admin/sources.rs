@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use sync_core::clock::rfc3339_millis;
 use sync_core::ids::JobId;
-use sync_store::{
-    Forge, Gate, JobCause, JobKind, Repository, RepositoryState, SOURCE_IS_BUSY, SecretPurpose, StoreError, Tx,
-};
+use sync_store::{Forge, Gate, Repository, SOURCE_IS_BUSY, SecretPurpose, StoreError, Tx};
 
 use super::{At, Desk, PAGE};
 use crate::cli::Failure;
 use crate::config::Config;
-use crate::sources::register::{Unfit, Wanted, check_ref, enqueue};
-use crate::sources::{credential, refresh};
+use crate::sources::register::{Unfit, Wanted, check_ref};
+use crate::sources::{credential, erase, refresh};
 use crate::webhooks::{EndpointAddress, setup};
 
 /// `syncd source …`
@@ -132,10 +130,7 @@ pub(in crate::cli) async fn source(command: &SourceCommand, config: &Config) -> 
                 }
                 error => error.into(),
             })?;
-            tx.delete_secret(SecretPurpose::RepositoryCredential, &known.id.to_string()).await?;
-            tx.forget_webhook(known.id).await?;
-            tx.set_repository_state(known.id, RepositoryState::Deleting, None, desk.now).await?;
-            let job = enqueue(&mut tx, known.id, JobKind::Erase, None, JobCause::Person, desk.now).await?;
+            let job = erase::erase(&mut tx, known.id, desk.now).await?;
             desk.done(tx, "cli.delete_source").await?;
             say_job(&desk, job.id)
         }

@@ -2,14 +2,13 @@
 
 use http::{Method, StatusCode};
 use sync_core::policy::Operation;
-use sync_store::{JobCause, JobKind, RepositoryState, SecretPurpose};
 
 use super::endpoint::{Answer, Call, Endpoint, Input, Nothing};
 use super::source_views::{JobView, SourcePath, asked_job, locked};
 use crate::audit::Reading;
 use crate::http::problem::Problem;
+use crate::sources::erase::erase;
 use crate::sources::provider::not_registered;
-use crate::sources::register::enqueue;
 
 /// Erase a source with all that is known of it.
 pub(super) struct DeleteSource;
@@ -35,10 +34,7 @@ impl Endpoint for DeleteSource {
 impl Answer for DeleteSource {
     async fn answer(_: &Call, reading: &mut Reading, input: Input<Self>) -> Result<JobView, Problem> {
         let source = locked(reading, &input.path.source).await?;
-        reading.tx.delete_secret(SecretPurpose::RepositoryCredential, &source.id.to_string()).await?;
-        reading.tx.forget_webhook(source.id).await?;
-        reading.tx.set_repository_state(source.id, RepositoryState::Deleting, None, reading.now).await?;
-        let job = enqueue(&mut reading.tx, source.id, JobKind::Erase, None, JobCause::Person, reading.now).await?;
+        let job = erase(&mut reading.tx, source.id, reading.now).await?;
         asked_job(reading, job.id).await
     }
 }

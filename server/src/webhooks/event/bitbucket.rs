@@ -4,7 +4,7 @@ use http::HeaderName;
 use serde::Deserialize;
 use sync_core::text::shown;
 
-use super::{Delivery, OTHER_EVENT, Said, Unreadable, Verified, delivery, json, pushed};
+use super::{Delivery, OTHER_EVENT, OTHER_REF, Said, Unreadable, Verified, delivery, json, pushed};
 
 /// The header that says the event.
 pub(super) const EVENT: HeaderName = HeaderName::from_static("x-event-key");
@@ -123,6 +123,6 @@ fn change(change: Change) -> Said {
     match (change.new, change.old) {
         (Some(new), _) if branch(&new) => Said::Pushed(new.name),
         (None, Some(old)) if branch(&old) => Said::BranchDeleted(old.name),
-        _ => Said::Nothing("only branches are followed, and this is a tag or another ref"),
+        _ => OTHER_REF,
     }
 }

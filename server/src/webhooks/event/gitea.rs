@@ -3,7 +3,7 @@
 use http::HeaderName;
 use serde::Deserialize;
 
-use super::{Delivery, OTHER_EVENT, Said, Unreadable, Verified, delivery, json, pushed};
+use super::{Delivery, OTHER_EVENT, OTHER_REF, Said, Unreadable, Verified, delivery, json, pushed};
 
 /// The header that says the event.
 pub(super) const GITEA_EVENT: HeaderName = HeaderName::from_static("x-gitea-event");
@@ -46,7 +46,7 @@ pub(super) fn read(event: &str, body: &Verified) -> Result<Delivery, Unreadable>
             let gone: Gone = json(body)?;
             let said = match gone.ref_type.as_str() {
                 "branch" => Said::BranchDeleted(gone.r#ref.trim_start_matches("refs/heads/").to_owned()),
-                _ => Said::Nothing("only branches are followed, and this is a tag or another ref"),
+                _ => OTHER_REF,
             };
             Ok(delivery(event, Some(gone.repository.full_name), said))
         }
